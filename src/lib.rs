@@ -2,6 +2,13 @@
 
 pub mod data;
 mod error;
+pub mod gp;
+pub mod kernel;
+pub mod linalg;
+pub mod program;
+mod threads;
 
 pub use data::Points;
 pub use error::{Cause, Error, ErrorKind, Result};
+pub use kernel::Kernel;
+pub use threads::Threads;

@@ -1,0 +1,221 @@
+//! Predictions: mean and variance of f and of y in blocks of test points, joint samples, appended observations.
+
+use super::exact::indefinite;
+use crate::data::Points;
+use crate::error::{ErrorKind, Result};
+use crate::linalg::{Cholesky, Matrix, dot};
+use crate::program::{Inputs, Program, Scratch};
+use crate::threads::Threads;
+use rand::Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+/// Test points handled at a time: their cross matrix is what predictions need memory for.
+const BLOCK: usize = 512;
+
+/// Predictions at some points.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Prediction {
+    /// Mean of f, which is also that of y.
+    pub mean: Vec<f64>,
+    /// Variance of f.
+    pub variance_f: Vec<f64>,
+    /// Variance of y: noise added.
+    pub variance_y: Vec<f64>,
+}
+
+/// A process that has seen its data: the factor and the weights that predictions need.
+#[derive(Debug, Clone)]
+pub struct Posterior {
+    program: Program,
+    theta: Vec<f64>,
+    noise: f64,
+    x: Inputs,
+    y: Vec<f64>,
+    factor: Cholesky,
+    alpha: Vec<f64>,
+}
+
+impl Posterior {
+    /// Conditions on data; `known_noise` is added to the common noise row by row.
+    ///
+    /// # Errors
+    /// When the matrix cannot be factorised or sizes do not fit.
+    pub fn new(
+        program: Program,
+        theta: Vec<f64>,
+        noise: f64,
+        x: Points,
+        y: Vec<f64>,
+        known_noise: Option<&[f64]>,
+    ) -> Result<Self> {
+        let n = x.n();
+        if n != y.len() {
+            return Err(ErrorKind::Size { what: "targets", expected: n, found: y.len() }.into());
+        }
+        let x = Inputs::new(x);
+        let (mut failed, scratch) = (None, &mut Scratch::default());
+        let fill = |k: &mut Matrix| {
+            let stride = k.stride();
+            failed = program.gram(&theta, &x, k.values_mut(), stride, scratch, Threads::All).err();
+            for i in 0..n {
+                k[(i, i)] += noise + known_noise.map_or(0.0, |v| v[i]);
+            }
+        };
+        let factor = Cholesky::factor(Matrix::zeros(n, n), fill, Threads::All);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let factor = factor.map_err(|f| indefinite(f, x.points()))?;
+        let alpha = factor.solve(&y);
+        Ok(Self { program, theta, noise, x, y, factor, alpha })
+    }
+
+    /// Number of observations.
+    pub fn n(&self) -> usize {
+        self.y.len()
+    }
+
+    /// The common noise variance.
+    pub fn noise(&self) -> f64 {
+        self.noise
+    }
+
+    /// The jitter the factorisation needed.
+    pub fn jitter(&self) -> f64 {
+        self.factor.jitter()
+    }
+
+    /// α = K⁻¹y: the weight of each observation in the mean.
+    pub fn alpha(&self) -> &[f64] {
+        &self.alpha
+    }
+
+    /// k(X, x*) for a block of test points.
+    fn cross(&self, block: &Inputs, scratch: &mut Scratch) -> Result<Matrix> {
+        let mut k = Matrix::zeros(self.n(), block.n());
+        let stride = k.stride();
+        self.program.cross(&self.theta, &self.x, block, k.values_mut(), stride, scratch, Threads::All)?;
+        Ok(k)
+    }
+
+    /// Means only: no triangular solve.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit.
+    pub fn mean(&self, points: &Points) -> Result<Vec<f64>> {
+        let mut mean = Vec::with_capacity(points.n());
+        self.blocks(points, |block, scratch| {
+            let k = self.cross(block, scratch)?;
+            mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.alpha)));
+            Ok(())
+        })?;
+        Ok(mean)
+    }
+
+    /// Means and variances. Memory is bounded whatever the number of points.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit.
+    pub fn predict(&self, points: &Points) -> Result<Prediction> {
+        let mut out = Prediction::default();
+        self.blocks(points, |block, scratch| {
+            let mut k = self.cross(block, scratch)?;
+            out.mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.alpha)));
+            // v = k** − |L⁻¹k*|²
+            let mut prior = vec![0.0; block.n()];
+            self.program.diag(&self.theta, block, &mut prior, scratch)?;
+            self.factor.half_solve_matrix(&mut k, Threads::All);
+            for (j, prior) in prior.iter().enumerate() {
+                // Rounding must not make a variance negative.
+                let v = (prior - dot(k.column(j), k.column(j))).max(0.0);
+                out.variance_f.push(v);
+                out.variance_y.push(v + self.noise);
+            }
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    fn blocks(&self, points: &Points, mut f: impl FnMut(&Inputs, &mut Scratch) -> Result<()>) -> Result<()> {
+        if points.d() != self.program.d() {
+            let (expected, found) = (self.program.d(), points.d());
+            return Err(ErrorKind::Size { what: "input columns", expected, found }.into());
+        }
+        let scratch = &mut Scratch::default();
+        for start in (0..points.n()).step_by(BLOCK) {
+            let block = Inputs::without_lags(points.slice(start..points.n().min(start + BLOCK)));
+            f(&block, scratch)?;
+        }
+        Ok(())
+    }
+
+    /// Mean and full covariance of f at some points: memory grows with their square.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit.
+    pub fn joint(&self, points: &Points) -> Result<(Vec<f64>, Matrix)> {
+        if points.d() != self.program.d() {
+            let (expected, found) = (self.program.d(), points.d());
+            return Err(ErrorKind::Size { what: "input columns", expected, found }.into());
+        }
+        let (inputs, scratch) = (Inputs::new(points.clone()), &mut Scratch::default());
+        let m = points.n();
+        let mut k = self.cross(&inputs, scratch)?;
+        let mean = (0..m).map(|j| dot(k.column(j), &self.alpha)).collect();
+        let mut covariance = Matrix::zeros(m, m);
+        let stride = covariance.stride();
+        self.program.gram(&self.theta, &inputs, covariance.values_mut(), stride, scratch, Threads::All)?;
+        self.factor.half_solve_matrix(&mut k, Threads::All);
+        for j in 0..m {
+            for i in j..m {
+                covariance[(i, j)] -= dot(k.column(i), k.column(j));
+            }
+        }
+        covariance.mirror();
+        Ok((mean, covariance))
+    }
+
+    /// Joint samples of f at some points.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit, or the covariance cannot be factorised under the jitter policy.
+    pub fn sample(&self, points: &Points, count: usize, rng: &mut impl Rng) -> Result<Vec<Vec<f64>>> {
+        let (mean, covariance) = self.joint(points)?;
+        let m = points.n();
+        let factor = Cholesky::factor(Matrix::zeros(m, m), |a| a.clone_from(&covariance), Threads::All);
+        let factor = factor.map_err(|f| indefinite(f, points))?;
+        let mut draw = || {
+            let z: Vec<f64> = (0..m).map(|_| StandardNormal.sample(rng)).collect();
+            factor.multiply(&z).iter().zip(&mean).map(|(s, m)| s + m).collect()
+        };
+        Ok((0..count).map(|_| draw()).collect())
+    }
+
+    /// Takes in more observations, in O(n²) each, with no refit of the parameters.
+    ///
+    /// # Errors
+    /// When sizes do not fit or the larger matrix is not positive definite; nothing has changed then.
+    pub fn append(&mut self, x: &Points, y: &[f64]) -> Result<()> {
+        if x.d() != self.program.d() || x.n() != y.len() {
+            return Err(ErrorKind::Size { what: "targets", expected: x.n(), found: y.len() }.into());
+        }
+        let (inputs, scratch) = (Inputs::new(x.clone()), &mut Scratch::default());
+        let m = x.n();
+        let mut below = Matrix::zeros(m, self.n());
+        let stride = below.stride();
+        self.program.cross(&self.theta, &inputs, &self.x, below.values_mut(), stride, scratch, Threads::All)?;
+        let mut corner = Matrix::zeros(m, m);
+        let stride = corner.stride();
+        self.program.gram(&self.theta, &inputs, corner.values_mut(), stride, scratch, Threads::All)?;
+        for i in 0..m {
+            corner[(i, i)] += self.noise;
+        }
+        self.factor.append(&below, &corner).map_err(|f| indefinite(f, x))?;
+        let columns: Vec<Vec<f64>> =
+            (0..x.d()).map(|c| [self.x.points().column(c), x.column(c)].concat()).collect();
+        self.x = Inputs::new(Points::from_columns(&columns)?);
+        self.y.extend_from_slice(y);
+        self.alpha = self.factor.solve(&self.y);
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! Eigenvalues and eigenvectors of a symmetric matrix.
+
+use super::{Matrix, par};
+use crate::threads::Threads;
+use faer::diag::DiagMut;
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::evd::{self, ComputeEigenvectors};
+use faer::Spec;
+
+/// A = Q diag(λ) Qᵀ, eigenvalues ascending.
+#[derive(Debug, Clone)]
+pub struct Eigen {
+    /// λ, ascending.
+    pub values: Vec<f64>,
+    /// Q, one eigenvector a column.
+    pub vectors: Matrix,
+}
+
+/// Decomposes a symmetric matrix, of which the lower triangle is read; nothing if a number is not finite.
+pub fn symmetric_eigen(a: &Matrix, threads: Threads) -> Option<Eigen> {
+    let n = a.rows();
+    let par = par(threads, n, 400);
+    let scratch = evd::self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, par, Spec::default());
+    let mut memory = MemBuffer::new(scratch);
+    let (mut values, mut vectors) = (vec![0.0; n], Matrix::zeros(n, n));
+    let (s, u) = (DiagMut::from_slice_mut(&mut values), Some(vectors.view_mut()));
+    evd::self_adjoint_evd(a.view(), s, u, par, MemStack::new(&mut memory), Spec::default()).ok()?;
+    values.iter().all(|v| v.is_finite()).then_some(Eigen { values, vectors })
+}

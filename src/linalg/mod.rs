@@ -1,0 +1,22 @@
+//! Dense linear algebra: the only folder that names the matrix library. Knows nothing of kernels or data.
+
+mod cg;
+mod cholesky;
+mod eigen;
+mod matrix;
+
+pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
+pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};
+pub use eigen::{Eigen, symmetric_eigen};
+pub use matrix::{Matrix, dot};
+
+use crate::threads::Threads;
+use faer::Par;
+
+/// The library's word for threads; below `least` rows one thread is faster.
+fn par(threads: Threads, n: usize, least: usize) -> Par {
+    match threads {
+        Threads::All if n >= least && rayon::current_num_threads() > 1 => Par::rayon(0),
+        _ => Par::Seq,
+    }
+}

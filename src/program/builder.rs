@@ -1,0 +1,195 @@
+//! Collects features, coefficients and steps of one piece of code, and finishes it: drops what nothing needs, and works
+//! out where the reverse pass writes an adjoint for the first time.
+
+use super::Code;
+use super::profile::keeps_slope;
+use super::step::{Atom, Base, Coefficient, MapKind, Part, PointMap, Step};
+use crate::kernel::Profile;
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub(super) struct Builder {
+    maps: Vec<PointMap>,
+    features: usize,
+    coefficients: Vec<Coefficient>,
+    steps: Vec<Step>,
+    planes: usize,
+    slopes: usize,
+    atoms: HashMap<Atom, usize>,
+}
+
+impl Builder {
+    /// The first feature of a map, shared where it is the same map.
+    pub fn feature(&mut self, kind: MapKind) -> usize {
+        if let Some(map) = self.maps.iter().find(|m| m.kind == kind) {
+            return map.first;
+        }
+        let first = self.features;
+        self.features += kind.width();
+        self.maps.push(PointMap { first, kind });
+        first
+    }
+
+    /// The plane of an atom, shared where it is the same atom.
+    pub fn atom(&mut self, atom: Atom) -> usize {
+        if let Some(&out) = self.atoms.get(&atom) {
+            return out;
+        }
+        let out = self.plane();
+        self.steps.push(Step::Atom { atom, out });
+        self.atoms.insert(atom, out);
+        out
+    }
+
+    pub fn plane(&mut self) -> usize {
+        self.planes(1)
+    }
+
+    /// Planes next to each other; the first.
+    pub fn planes(&mut self, count: usize) -> usize {
+        self.planes += count;
+        self.planes - count
+    }
+
+    pub fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    pub fn coefficient(&mut self, c: Coefficient) -> usize {
+        self.coefficients.push(c);
+        self.coefficients.len() - 1
+    }
+
+    /// New planes from a matrix (row after row) times inputs; the first.
+    pub fn affine(
+        &mut self,
+        inputs: Vec<usize>,
+        rows: usize,
+        entries: Vec<Coefficient>,
+        bias: Option<Vec<Coefficient>>,
+        base: Base,
+    ) -> usize {
+        let out = self.planes(rows);
+        self.affine_into(inputs, out, rows, entries, bias, base);
+        out
+    }
+
+    /// The same into planes that exist.
+    pub fn affine_into(
+        &mut self,
+        inputs: Vec<usize>,
+        out: usize,
+        rows: usize,
+        entries: Vec<Coefficient>,
+        bias: Option<Vec<Coefficient>>,
+        base: Base,
+    ) {
+        debug_assert_eq!(entries.len(), rows * inputs.len());
+        let coefficients = self.coefficients.len();
+        self.coefficients.extend(entries);
+        let base = match bias {
+            Some(bias) => {
+                let at = self.coefficients.len();
+                self.coefficients.extend(bias);
+                Base::Bias(at)
+            }
+            None => base,
+        };
+        let fresh = vec![false; inputs.len()];
+        self.steps.push(Step::Affine { inputs, fresh, out, rows, coefficients, base, leaf: false });
+    }
+
+    pub fn profile(&mut self, profile: Profile, shape: Option<usize>, input: usize) -> usize {
+        let (out, slope) = (self.plane(), self.slopes);
+        self.slopes += usize::from(keeps_slope(profile)) + usize::from(shape.is_some());
+        self.steps.push(Step::Profile { profile, shape, input, fresh: false, out, slope });
+        out
+    }
+
+    pub fn product(&mut self, a: usize, b: usize) -> usize {
+        let out = self.plane();
+        self.steps.push(Step::Product { a, b, fresh: [false; 2], out });
+        out
+    }
+
+    pub fn complex(&mut self, part: Part, inputs: [usize; 4]) -> usize {
+        let out = self.plane();
+        self.steps.push(Step::Complex { part, inputs, fresh: [false; 4], out });
+        out
+    }
+
+    pub fn exp(&mut self, input: usize) -> usize {
+        let out = self.plane();
+        self.steps.push(Step::Exp { input, fresh: false, out });
+        out
+    }
+
+    pub fn complex_exp(&mut self, part: Part, inputs: [usize; 2]) -> usize {
+        let out = self.plane();
+        self.steps.push(Step::ComplexExp { part, inputs, fresh: [false; 2], out });
+        out
+    }
+
+    /// The code that computes these planes and nothing else.
+    pub fn finish(mut self, outputs: &[usize]) -> Code {
+        let mut live = vec![false; self.planes];
+        outputs.iter().for_each(|&p| live[p] = true);
+        let mut kept = Vec::new();
+        for mut step in std::mem::take(&mut self.steps).into_iter().rev() {
+            if step.outputs().any(|p| live[p]) {
+                step.inputs_mut().iter().for_each(|(p, _)| live[*p] = true);
+                kept.push(step);
+            }
+        }
+        // In the order of the reverse pass: who meets a plane's adjoint first writes it. Outputs are met already.
+        let mut met = vec![false; self.planes];
+        outputs.iter().for_each(|&p| met[p] = true);
+        for step in &mut kept {
+            for (plane, fresh) in step.inputs_mut() {
+                *fresh = !met[plane];
+                met[plane] = true;
+            }
+        }
+        // Rows of a layer that nothing reads still take part in its reverse pass: their adjoint is nought.
+        let unread = |p: &usize| !met[*p];
+        let silent = kept.iter().flat_map(|s| s.outputs()).filter(unread).collect::<Vec<_>>();
+        kept.reverse();
+        let plain = |p: usize, kept: &[Step]| {
+            let maker = kept.iter().find(|s| s.outputs().contains(&p));
+            matches!(maker, Some(Step::Atom { atom, .. }) if self.is_plain(*atom))
+        };
+        for i in 0..kept.len() {
+            let is_leaf = match &kept[i] {
+                Step::Affine { inputs, .. } => inputs.iter().all(|&p| plain(p, &kept)),
+                _ => false,
+            };
+            if let Step::Affine { leaf, .. } = &mut kept[i] {
+                *leaf = is_leaf;
+            }
+        }
+        let mut trained = vec![false; self.features];
+        for map in self.maps.iter().filter(|m| m.kind.is_trained()) {
+            trained[map.first..map.first + map.kind.width()].fill(true);
+        }
+        Code {
+            maps: self.maps,
+            features: self.features,
+            trained,
+            coefficients: self.coefficients,
+            steps: kept,
+            planes: self.planes,
+            slopes: self.slopes,
+            outputs: outputs.to_vec(),
+            silent,
+        }
+    }
+
+    /// Made of the points' own coordinates, without a trained parameter.
+    fn is_plain(&self, atom: Atom) -> bool {
+        let feature = match atom {
+            Atom::Square(f) | Atom::Dot(f) | Atom::Chord(f) | Atom::TurnRe(f) | Atom::TurnIm(f) => f,
+            Atom::Same => return true,
+        };
+        self.maps.iter().any(|m| m.first == feature && matches!(m.kind, MapKind::Column(_)))
+    }
+}

@@ -1,0 +1,446 @@
+//! Units become instructions: shared units once, layers as one matrix product, a complex unit as two planes, variances
+//! folded into the weights that use them. Where lags are shared, what is stationary goes to a program of its own that
+//! is run once a lag.
+
+use super::builder::Builder;
+use super::step::{Atom, Base, Coefficient, MapKind, Monomial, Part, Step, Value};
+use super::{Code, Parts};
+use crate::error::{Error, Result};
+use crate::kernel::{Geometry, Kernel, Kind, Map, Param, Primitive, Profile, Unit};
+use std::collections::HashMap;
+
+/// The value of a unit while compiling: scale · (re + i im), each a plane; no plane means the number one (re).
+#[derive(Debug, Clone)]
+struct Node {
+    scale: Monomial,
+    re: Option<usize>,
+    im: Option<usize>,
+    /// In the program of lags rather than of pairs?
+    lag: bool,
+}
+
+struct Compiler {
+    d: usize,
+    slots: HashMap<usize, usize>,
+    pairs: Builder,
+    /// Present where lags are shared.
+    lags: Option<Builder>,
+    nodes: HashMap<usize, Node>,
+    /// Planes of the lag program that the pair program reads, in the order of the tables.
+    tables: Vec<usize>,
+    imported: HashMap<usize, usize>,
+}
+
+/// Compiles a kernel that is bound to d columns.
+pub(super) fn compile(kernel: &Kernel, d: usize, share_lags: bool) -> Result<Parts> {
+    let slots = kernel.params().iter().enumerate().map(|(i, p)| (p.id(), i)).collect();
+    let lags = share_lags.then(Builder::default);
+    let mut c = Compiler {
+        d,
+        slots,
+        pairs: Builder::default(),
+        lags,
+        nodes: HashMap::new(),
+        tables: vec![],
+        imported: HashMap::new(),
+    };
+    let units = kernel.units();
+    c.primitives(&units)?;
+    for (i, unit) in units.iter().enumerate() {
+        if !c.nodes.contains_key(&unit.id()) {
+            c.unit(unit, &units[i..])?;
+        }
+    }
+    c.finish(kernel)
+}
+
+impl Compiler {
+    fn builder(&mut self, lag: bool) -> &mut Builder {
+        match &mut self.lags {
+            Some(lags) if lag => lags,
+            _ => &mut self.pairs,
+        }
+    }
+
+    fn value(&self, param: &Param) -> Value {
+        match self.slots.get(&param.id()) {
+            Some(&slot) => Value::Slot(slot),
+            None => Value::Held(param.value_or_default()),
+        }
+    }
+
+    fn values(&self, params: &[Param], count: usize) -> Vec<Value> {
+        // An isotropic group has one value for all columns.
+        (0..count).map(|k| self.value(&params[if params.len() == 1 { 0 } else { k }])).collect()
+    }
+
+    /// All primitives at once, so that those with the same atoms share them and one matrix product.
+    fn primitives(&mut self, units: &[Kernel]) -> Result<()> {
+        struct Waiting {
+            id: usize,
+            scale: Monomial,
+            profile: Profile,
+            shape: Option<Value>,
+            weights: Vec<Monomial>,
+            offset: Option<Value>,
+        }
+        let mut order: Vec<(bool, Vec<Atom>)> = Vec::new();
+        let mut groups: HashMap<(bool, Vec<Atom>), Vec<Waiting>> = HashMap::new();
+        for unit in units {
+            let Unit::Primitive(p) = unit.unit() else { continue };
+            let lag = self.lags.is_some() && p.kind.is_stationary();
+            let row = p.kind.row();
+            let group = |name: &str| p.group(name).unwrap_or(&[]);
+            let columns = p.column_numbers(self.d)?;
+            if group("v").is_empty() && !matches!(p.kind, Kind::Gate(_)) {
+                return Err(Error::kernel("the kernel is not bound to its columns"));
+            }
+            let mut scale = match (row.map, p.group("v")) {
+                (Map::Weigh, _) | (_, None) => Monomial::one(),
+                (_, Some(v)) => Monomial::power(self.value(&v[0]), 1),
+            };
+            let (atoms, weights): (Vec<Atom>, Vec<Monomial>) = match (row.map, row.geometry) {
+                (_, Geometry::One) => {
+                    self.nodes.insert(unit.id(), Node { scale, re: None, im: None, lag });
+                    continue;
+                }
+                (_, Geometry::Same) => (vec![Atom::Same], vec![Monomial::one()]),
+                (Map::Plain, _) => {
+                    let atoms = columns.iter().map(|&c| Atom::Dot(self.builder(lag).feature(MapKind::Column(c))));
+                    (atoms.collect(), vec![Monomial::one(); columns.len()])
+                }
+                (Map::Weigh, _) => {
+                    let weights = self.values(group("v"), columns.len());
+                    let atoms = columns.iter().map(|&c| Atom::Dot(self.builder(lag).feature(MapKind::Column(c))));
+                    (atoms.collect(), weights.iter().map(|&w| Monomial::power(w, 1)).collect())
+                }
+                (Map::Scale, _) => {
+                    let lengths = self.values(group("l"), columns.len());
+                    let atoms = columns.iter().map(|&c| Atom::Square(self.builder(lag).feature(MapKind::Column(c))));
+                    (atoms.collect(), lengths.iter().map(|&l| Monomial::power(l, -2)).collect())
+                }
+                (Map::Circle, _) => {
+                    // |circle − circle′|² = 4 sin²(πτ/p): exp(−½ · that/ℓ²) is the formula
+                    let lengths = self.values(group("l"), columns.len());
+                    let periods = self.values(group("p"), columns.len());
+                    let circles = columns.iter().zip(&periods);
+                    let atoms: Vec<Atom> = circles
+                        .map(|(&column, &period)| {
+                            Atom::Chord(self.builder(lag).feature(MapKind::Circle { column, period }))
+                        })
+                        .collect();
+                    (atoms, lengths.iter().map(|&l| Monomial::power(l, -2)).collect())
+                }
+                (Map::Phase, _) => {
+                    self.phase(unit.id(), p, &columns, scale, lag);
+                    continue;
+                }
+                (Map::Sphere, _) => {
+                    let weight = self.values(group("w"), columns.len());
+                    let bias = self.value(&group("b")[0]);
+                    let Profile::Arc(order) = row.profile else {
+                        return Err(Error::kernel("the sphere goes with an arc profile"));
+                    };
+                    let parts = columns.len() + 1;
+                    let map = MapKind::Sphere { columns, weight, bias, order: i32::from(order) };
+                    let first = self.builder(lag).feature(map);
+                    // (|z||z′|)^order is a factor of its own, taken up again in `scaled_by_lengths`.
+                    ((0..parts).map(|k| Atom::Square(first + k)).collect(), vec![Monomial::one(); parts])
+                }
+                (Map::Wave, _) => {
+                    let map = MapKind::Wave {
+                        f: self.values(group("f"), columns.len()),
+                        g: self.values(group("g"), columns.len()),
+                        columns,
+                    };
+                    let first = self.builder(lag).feature(map);
+                    (vec![Atom::Dot(first), Atom::Dot(first + 1)], vec![Monomial::one(); 2])
+                }
+                (Map::Gate(side), _) => {
+                    scale = Monomial::one();
+                    let map = MapKind::Gate {
+                        column: columns[0],
+                        place: self.value(&group("t")[0]),
+                        width: self.value(&group("w")[0]),
+                        side,
+                    };
+                    (vec![Atom::Dot(self.builder(lag).feature(map))], vec![Monomial::one()])
+                }
+            };
+            let shape = p.group("a").map(|a| self.value(&a[0]));
+            let offset = p.group("c").map(|c| self.value(&c[0]));
+            let key = (lag, atoms);
+            if !groups.contains_key(&key) {
+                order.push(key.clone());
+            }
+            let waiting = Waiting { id: unit.id(), scale, profile: row.profile, shape, weights, offset };
+            groups.entry(key).or_default().push(waiting);
+        }
+        for key in order {
+            let waiting = groups.remove(&key).unwrap_or_default();
+            let (lag, atoms) = key;
+            let inputs: Vec<usize> = atoms.iter().map(|&atom| self.builder(lag).atom(atom)).collect();
+            // A single atom under the identity needs no step: its weight joins the scale.
+            let (direct, rows): (Vec<Waiting>, Vec<Waiting>) =
+                waiting.into_iter().partition(|w| w.profile == Profile::Identity && inputs.len() == 1);
+            for w in direct {
+                let scale = w.scale.times(&w.weights[0]);
+                self.nodes.insert(w.id, Node { scale, re: Some(inputs[0]), im: None, lag });
+            }
+            if rows.is_empty() {
+                continue;
+            }
+            let matrix: Vec<Coefficient> =
+                rows.iter().flat_map(|w| w.weights.iter().map(|m| Coefficient(vec![m.clone()]))).collect();
+            let any_offset = rows.iter().any(|w| w.offset.is_some());
+            let bias = any_offset.then(|| {
+                let of = |w: &Waiting| Coefficient(w.offset.map(|o| Monomial::power(o, 1)).into_iter().collect());
+                rows.iter().map(of).collect::<Vec<_>>()
+            });
+            let builder = self.builder(lag);
+            let first = builder.affine(inputs.clone(), rows.len(), matrix, bias, Base::Zero);
+            for (r, w) in rows.into_iter().enumerate() {
+                let builder = self.builder(lag);
+                let mut plane = first + r;
+                if w.profile != Profile::Identity {
+                    let shape = w.shape.map(|a| builder.coefficient(Coefficient(vec![Monomial::power(a, 1)])));
+                    plane = builder.profile(w.profile, shape, plane);
+                }
+                if let (Profile::Arc(1..), Some(&Atom::Square(feature))) = (w.profile, atoms.first()) {
+                    // (|z||z′|)^order: the last feature of the sphere
+                    let lengths = builder.atom(Atom::Dot(feature + atoms.len()));
+                    plane = builder.product(plane, lengths);
+                }
+                self.nodes.insert(w.id, Node { scale: w.scale, re: Some(plane), im: None, lag });
+            }
+        }
+        Ok(())
+    }
+
+    fn phase(&mut self, id: usize, p: &Primitive, columns: &[usize], scale: Monomial, lag: bool) {
+        let frequency = self.values(p.group("f").unwrap_or(&[]), columns.len());
+        let builder = self.builder(lag);
+        let first = builder.feature(MapKind::Phase { columns: columns.to_vec(), frequency });
+        let re = Some(builder.atom(Atom::TurnRe(first)));
+        let im = (p.kind == Kind::Expi).then(|| builder.atom(Atom::TurnIm(first)));
+        self.nodes.insert(id, Node { scale, re, im, lag });
+    }
+
+    /// The planes of a node as the pair program sees them (or the lag program, if that is where we are).
+    fn bring(&mut self, node: &Node, lag: bool) -> Node {
+        if node.lag == lag || self.lags.is_none() {
+            return Node { lag, ..node.clone() };
+        }
+        let (re, im) = (node.re.map(|p| self.import(p)), node.im.map(|p| self.import(p)));
+        Node { scale: node.scale.clone(), re, im, lag }
+    }
+
+    /// A plane of the lag program, read from its table.
+    fn import(&mut self, plane: usize) -> usize {
+        if let Some(&out) = self.imported.get(&plane) {
+            return out;
+        }
+        self.tables.push(plane);
+        let out = self.pairs.plane();
+        self.pairs.push(Step::Lag { table: self.tables.len() - 1, out, rows: 1 });
+        self.imported.insert(plane, out);
+        out
+    }
+
+    /// A node's factor applied: a node of scale one.
+    fn unscaled(&mut self, node: &Node) -> Node {
+        if node.scale.is_one() && node.re.is_some() {
+            return node.clone();
+        }
+        let builder = self.builder(node.lag);
+        let coefficient = || vec![Coefficient(vec![node.scale.clone()])];
+        let re = match node.re {
+            Some(plane) => builder.affine(vec![plane], 1, coefficient(), None, Base::Zero),
+            None => builder.affine(vec![], 1, vec![], Some(coefficient()), Base::Zero),
+        };
+        let im = node.im.map(|plane| builder.affine(vec![plane], 1, coefficient(), None, Base::Zero));
+        Node { scale: Monomial::one(), re: Some(re), im, lag: node.lag }
+    }
+
+    fn unit(&mut self, unit: &Kernel, later: &[Kernel]) -> Result<()> {
+        let node = match unit.unit() {
+            Unit::Primitive(_) => return Err(Error::kernel("a primitive was not compiled")),
+            Unit::Linear { of, weights, .. } => {
+                // Every unit over the same inputs joins: one matrix product for the whole layer.
+                let same = |other: &&Kernel| match other.unit() {
+                    Unit::Linear { of: inputs, weights: w, .. } => {
+                        w.is_empty() == weights.is_empty() && inputs.iter().map(Kernel::id).eq(of.iter().map(Kernel::id))
+                    }
+                    _ => false,
+                };
+                let layer: Vec<Kernel> = later.iter().filter(same).cloned().collect();
+                return self.layer(of, &layer);
+            }
+            Unit::Product { of } => {
+                let nodes: Vec<Node> = of.iter().map(|k| self.nodes[&k.id()].clone()).collect();
+                let lag = nodes.iter().all(|n| n.lag);
+                // What is stationary is multiplied once a lag.
+                let (mut still, mut rest): (Vec<Node>, Vec<Node>) = nodes.into_iter().partition(|n| n.lag && !lag);
+                let mut factors = Vec::new();
+                if !still.is_empty() {
+                    let first = still.remove(0);
+                    factors.push(still.into_iter().fold(first, |a, b| self.multiply(&a, &b, true)));
+                }
+                factors.append(&mut rest);
+                let mut factors = factors.iter().map(|n| self.bring(n, lag)).collect::<Vec<_>>().into_iter();
+                let one = Node { scale: Monomial::one(), re: None, im: None, lag };
+                let first = factors.next().unwrap_or(one);
+                factors.fold(first, |a, b| self.multiply(&a, &b, lag))
+            }
+            Unit::Activation { of, .. } => {
+                let node = self.nodes[&of.id()].clone();
+                let node = self.unscaled(&node);
+                let builder = self.builder(node.lag);
+                let a = node.re.unwrap_or_default();
+                let (re, im) = match node.im {
+                    None => (builder.exp(a), None),
+                    Some(b) => (builder.complex_exp(Part::Re, [a, b]), Some(builder.complex_exp(Part::Im, [a, b]))),
+                };
+                Node { re: Some(re), im, ..node }
+            }
+            Unit::Real { of } => Node { im: None, ..self.nodes[&of.id()].clone() },
+        };
+        self.nodes.insert(unit.id(), node);
+        Ok(())
+    }
+
+    fn multiply(&mut self, a: &Node, b: &Node, lag: bool) -> Node {
+        let scale = a.scale.times(&b.scale);
+        let builder = self.builder(lag);
+        let product = |builder: &mut Builder, x: Option<usize>, y: Option<usize>| match (x, y) {
+            (Some(x), Some(y)) => Some(builder.product(x, y)),
+            (x, y) => x.or(y),
+        };
+        let (re, im) = match (a.im, b.im) {
+            (None, None) => (product(builder, a.re, b.re), None),
+            // A real factor multiplies both parts; a constant one is in the scale.
+            (Some(im), None) => (product(builder, a.re, b.re), product(builder, Some(im), b.re)),
+            (None, Some(im)) => (product(builder, a.re, b.re), product(builder, a.re, Some(im))),
+            (Some(ai), Some(bi)) => {
+                let inputs = [a.re.unwrap_or_default(), ai, b.re.unwrap_or_default(), bi];
+                (Some(builder.complex(Part::Re, inputs)), Some(builder.complex(Part::Im, inputs)))
+            }
+        };
+        Node { scale, re, im, lag }
+    }
+
+    /// Linear units over the same inputs.
+    fn layer(&mut self, of: &[Kernel], layer: &[Kernel]) -> Result<()> {
+        let nodes: Vec<Node> = of.iter().map(|k| self.nodes[&k.id()].clone()).collect();
+        let all_lag = nodes.iter().all(|n| n.lag);
+        // For each unit of the layer, the factor of each input.
+        let factor = |unit: &Kernel, i: usize| match unit.unit() {
+            Unit::Linear { weights, .. } => match weights.get(i) {
+                Some(w) => Monomial::power(self.value(w), 1).times(&nodes[i].scale),
+                None => nodes[i].scale.clone(),
+            },
+            _ => Monomial::one(),
+        };
+        let factors: Vec<Vec<Monomial>> =
+            layer.iter().map(|unit| (0..of.len()).map(|i| factor(unit, i)).collect()).collect();
+        let bias: Vec<Coefficient> = layer
+            .iter()
+            .zip(&factors)
+            .map(|(unit, factors)| {
+                let own = match unit.unit() {
+                    Unit::Linear { bias: Some(b), .. } => Some(Monomial::power(self.value(b), 1)),
+                    _ => None,
+                };
+                let constant = (0..of.len()).filter(|&i| nodes[i].re.is_none()).map(|i| factors[i].clone());
+                Coefficient(own.into_iter().chain(constant).collect())
+            })
+            .collect();
+        let real = |n: &Node| n.re;
+        let imaginary = |n: &Node| n.im;
+        let split = |lag: bool, part: &dyn Fn(&Node) -> Option<usize>| {
+            let chosen = (0..of.len()).filter(|&i| nodes[i].lag == lag || self.lags.is_none());
+            columns(&nodes, &factors, chosen, part)
+        };
+        let (re_pairs, re_lags) = (split(all_lag, &real), (self.lags.is_some() && !all_lag).then(|| split(true, &real)));
+        let (im_pairs, im_lags) =
+            (split(all_lag, &imaginary), (self.lags.is_some() && !all_lag).then(|| split(true, &imaginary)));
+        let rows = layer.len();
+        let has_bias = bias.iter().any(|b| !b.0.is_empty());
+        let re = self.mixed(re_pairs, re_lags, has_bias.then_some(bias), rows, all_lag);
+        let any_im = !im_pairs.inputs.is_empty() || im_lags.as_ref().is_some_and(|m| !m.inputs.is_empty());
+        let im = any_im.then(|| self.mixed(im_pairs, im_lags, None, rows, all_lag));
+        for (r, unit) in layer.iter().enumerate() {
+            let node =
+                Node { scale: Monomial::one(), re: Some(re + r), im: im.map(|im| im + r), lag: all_lag };
+            self.nodes.insert(unit.id(), node);
+        }
+        Ok(())
+    }
+
+    /// One matrix product over inputs of pairs, on top of one over inputs of lags if there are any.
+    fn mixed(
+        &mut self,
+        pairs: Matrix,
+        lags: Option<Matrix>,
+        bias: Option<Vec<Coefficient>>,
+        rows: usize,
+        all_lag: bool,
+    ) -> usize {
+        let Some(lags) = lags.filter(|m| !m.inputs.is_empty()) else {
+            return self.builder(all_lag).affine(pairs.inputs, rows, pairs.entries, bias, Base::Zero);
+        };
+        let first = self.builder(true).affine(lags.inputs, rows, lags.entries, bias, Base::Zero);
+        let table = self.tables.len();
+        self.tables.extend(first..first + rows);
+        let out = self.pairs.planes(rows);
+        self.pairs.push(Step::Lag { table, out, rows });
+        if !pairs.inputs.is_empty() {
+            self.pairs.affine_into(pairs.inputs, out, rows, pairs.entries, None, Base::Planes);
+        }
+        out
+    }
+
+    fn finish(mut self, kernel: &Kernel) -> Result<Parts> {
+        let mut root = self.nodes[&kernel.id()].clone();
+        root.im = None;
+        let root = self.unscaled(&root);
+        let root = self.bring(&root, false);
+        let out = root.re.unwrap_or_default();
+        let pairs = self.pairs.finish(&[out]);
+        let lags: Option<Code> = match self.lags {
+            Some(builder) if !self.tables.is_empty() => Some(builder.finish(&self.tables)),
+            _ => None,
+        };
+        Ok(Parts { pairs, lags })
+    }
+}
+
+/// Inputs of a layer and its entries, row after row.
+struct Matrix {
+    inputs: Vec<usize>,
+    entries: Vec<Coefficient>,
+}
+
+/// The columns of a layer's matrix: inputs on the same plane become one.
+fn columns(
+    nodes: &[Node],
+    factors: &[Vec<Monomial>],
+    chosen: impl Iterator<Item = usize>,
+    part: &dyn Fn(&Node) -> Option<usize>,
+) -> Matrix {
+    let mut inputs: Vec<usize> = Vec::new();
+    let mut members: Vec<Vec<usize>> = Vec::new();
+    for i in chosen {
+        let Some(plane) = part(&nodes[i]) else { continue };
+        match inputs.iter().position(|&p| p == plane) {
+            Some(at) => members[at].push(i),
+            None => {
+                inputs.push(plane);
+                members.push(vec![i]);
+            }
+        }
+    }
+    let entry = |row: &Vec<Monomial>, m: &Vec<usize>| Coefficient(m.iter().map(|&i| row[i].clone()).collect());
+    let entries = factors.iter().flat_map(|row| members.iter().map(move |m| entry(row, m))).collect();
+    Matrix { inputs, entries }
+}

@@ -1,0 +1,188 @@
+//! Geometry of pairs: each atom fills one plane of a tile from the features of its points, and hands adjoints back to
+//! the features.
+
+use super::features::Features;
+use super::simd::Simd;
+use super::step::Atom;
+
+/// A run of pairs within a tile: rows `row..row + len` against one column, or pairwise against as many.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Segment {
+    /// Place of the first pair in the tile.
+    pub offset: usize,
+    /// Pairs, without padding.
+    pub len: usize,
+    /// Pairs, with padding to whole vectors.
+    pub padded: usize,
+    pub row: usize,
+    pub column: usize,
+}
+
+/// How rows meet columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// Every row of a segment with its one column.
+    Cross,
+    /// Row by row: the pairs (i, i).
+    Pairwise,
+}
+
+/// The two sets of points of a tile and how they meet.
+#[derive(Clone, Copy)]
+pub(super) struct Sides<'a> {
+    pub rows: &'a Features,
+    pub columns: &'a Features,
+    pub meeting: Meeting,
+    /// Row number + shift = column number where both sides are the same set; none where they are not.
+    pub same: Option<isize>,
+}
+
+/// Adjoints of features of both sides; the same array when both sides are the same set.
+pub(super) struct FeatureAdjoints<'a> {
+    pub rows: &'a mut [f64],
+    pub columns: Option<&'a mut [f64]>,
+}
+
+/// Fills the plane of an atom.
+///
+/// # Safety
+/// `plane` has room for the padded pairs of every segment; instructions of `S` are enabled.
+#[inline(always)]
+pub(super) unsafe fn forward<S: Simd>(atom: Atom, sides: &Sides, segments: &[Segment], plane: *mut f64) {
+    if let Atom::Same = atom {
+        return same(sides, segments, plane);
+    }
+    let pairwise = sides.meeting == Meeting::Pairwise;
+    for segment in segments {
+        // SAFETY: features are padded beyond their last row, planes beyond the last segment.
+        unsafe {
+            let out = plane.add(segment.offset);
+            let row = |f: usize| sides.rows.feature(f).as_ptr().add(segment.row);
+            let column = |f: usize| sides.columns.feature(f).as_ptr().add(segment.column);
+            // One loop for each atom, so that what stays the same along the segment stays in a register.
+            macro_rules! run {
+                ($($f:expr),*; |$($a:ident, $b:ident),*| $value:expr) => {{
+                    let fixed = [$(S::splat(*column($f))),*];
+                    for k in (0..segment.padded).step_by(S::LANES) {
+                        let mut _place = 0;
+                        $(
+                            let $a = S::load(row($f).add(k));
+                            let $b = if pairwise { S::load(column($f).add(k)) } else { fixed[_place] };
+                            _place += 1;
+                        )*
+                        S::store(out.add(k), $value);
+                    }
+                }};
+            }
+            match atom {
+                Atom::Square(f) => run!(f; |a, b| { let t = S::sub(a, b); S::mul(t, t) }),
+                Atom::Dot(f) => run!(f; |a, b| S::mul(a, b)),
+                Atom::Chord(f) => run!(f, f + 1; |a, b, c, d| {
+                    let (t, u) = (S::sub(a, b), S::sub(c, d));
+                    S::fma(t, t, S::mul(u, u))
+                }),
+                Atom::TurnRe(f) => run!(f, f + 1; |a, b, c, d| S::fma(a, b, S::mul(c, d))),
+                Atom::TurnIm(f) => run!(f, f + 1; |a, b, c, d| S::fnma(a, d, S::mul(c, b))),
+                Atom::Same => {}
+            }
+        }
+    }
+}
+
+fn same(sides: &Sides, segments: &[Segment], plane: *mut f64) {
+    for segment in segments {
+        // SAFETY: planes have room for the padded pairs of every segment.
+        let out = unsafe { std::slice::from_raw_parts_mut(plane.add(segment.offset), segment.padded) };
+        out.fill(0.0);
+        if sides.meeting == Meeting::Pairwise {
+            out.fill(if sides.same.is_some() { 1.0 } else { 0.0 });
+        } else if let Some(shift) = sides.same {
+            let row = segment.column as isize - shift - segment.row as isize;
+            if let Ok(k) = usize::try_from(row)
+                && k < segment.len
+            {
+                out[k] = 1.0;
+            }
+        }
+    }
+}
+
+/// Hands the adjoint of an atom's plane to the features.
+///
+/// # Safety
+/// As [`forward`]; adjoints have the shape of the features.
+#[inline(always)]
+pub(super) unsafe fn backward<S: Simd>(
+    atom: Atom,
+    sides: &Sides,
+    segments: &[Segment],
+    adjoint: *const f64,
+    to: &mut FeatureAdjoints,
+) {
+    let pairwise = sides.meeting == Meeting::Pairwise;
+    let (row_stride, column_stride) = (sides.rows.stride, sides.columns.stride);
+    let rows_to = to.rows.as_mut_ptr();
+    let columns_to = to.columns.as_mut().map_or(rows_to, |c| c.as_mut_ptr());
+    for segment in segments {
+        // SAFETY: as in forward; the adjoint of padding is zero, so that padded rows get nothing.
+        unsafe {
+            let a = adjoint.add(segment.offset);
+            let row = |f: usize| sides.rows.feature(f).as_ptr().add(segment.row);
+            let column = |f: usize| sides.columns.feature(f).as_ptr().add(segment.column);
+            let to_row = |f: usize| rows_to.add(f * row_stride + segment.row);
+            let to_column = |f: usize| columns_to.add(f * column_stride + segment.column);
+            // value(a, x, y) gives what goes to the row's and to the column's feature.
+            macro_rules! run {
+                ($f:expr, $g:expr; |$s:ident, $x:ident, $y:ident| ($r:expr, $c:expr)) => {{
+                    let fixed = S::splat(*column($g));
+                    let mut total = S::splat(0.0);
+                    for k in (0..segment.padded).step_by(S::LANES) {
+                        let $s = S::load(a.add(k));
+                        let $x = S::load(row($f).add(k));
+                        let $y = if pairwise { S::load(column($g).add(k)) } else { fixed };
+                        let p = to_row($f).add(k);
+                        S::store(p, S::add(S::load(p), $r));
+                        if pairwise {
+                            let p = to_column($g).add(k);
+                            S::store(p, S::add(S::load(p), $c));
+                        } else {
+                            total = S::add(total, $c);
+                        }
+                    }
+                    if !pairwise {
+                        *to_column($g) += S::sum(total);
+                    }
+                }};
+            }
+            macro_rules! square {
+                ($f:expr) => {
+                    run!($f, $f; |s, x, y| ({
+                        let t = S::mul(s, S::sub(x, y));
+                        S::add(t, t)
+                    }, {
+                        let t = S::mul(s, S::sub(y, x));
+                        S::add(t, t)
+                    }))
+                };
+            }
+            match atom {
+                Atom::Square(f) => square!(f),
+                Atom::Chord(f) => {
+                    square!(f);
+                    square!(f + 1);
+                }
+                Atom::Dot(f) => run!(f, f; |s, x, y| (S::mul(s, y), S::mul(s, x))),
+                Atom::TurnRe(f) => {
+                    run!(f, f; |s, x, y| (S::mul(s, y), S::mul(s, x)));
+                    run!(f + 1, f + 1; |s, x, y| (S::mul(s, y), S::mul(s, x)));
+                }
+                Atom::TurnIm(f) => {
+                    // sin a cos a′ − cos a sin a′
+                    run!(f + 1, f; |s, x, y| (S::mul(s, y), S::mul(s, x)));
+                    run!(f, f + 1; |s, x, y| (S::fnma(s, y, S::splat(0.0)), S::fnma(s, x, S::splat(0.0))));
+                }
+                Atom::Same => {}
+            }
+        }
+    }
+}

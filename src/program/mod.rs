@@ -1,0 +1,353 @@
+//! The same kernel, compiled: values and pullbacks over tiles of pairs. One forward and one reverse pass serve every
+//! model. A program is immutable and shared; scratch is passed in. It knows kernels and points, not models.
+
+mod builder;
+mod compile;
+mod features;
+mod geometry;
+mod lanes;
+mod pass;
+mod profile;
+mod simd;
+mod step;
+mod tile;
+
+pub use simd::Level;
+pub use tile::Scratch;
+
+use crate::data::Points;
+use crate::error::{Error, ErrorKind, Result};
+use crate::kernel::Kernel;
+use crate::threads::Threads;
+use features::Features;
+use geometry::{Meeting, Sides};
+use step::{Coefficient, PointMap, Step};
+use tile::{Adjoint, Area, Output};
+
+/// Steps over planes with what they need.
+#[derive(Debug, Clone)]
+struct Code {
+    maps: Vec<PointMap>,
+    features: usize,
+    /// Features in which a trained parameter enters.
+    trained: Vec<bool>,
+    coefficients: Vec<Coefficient>,
+    steps: Vec<Step>,
+    planes: usize,
+    slopes: usize,
+    outputs: Vec<usize>,
+    /// Planes whose adjoint is nought.
+    silent: Vec<usize>,
+}
+
+/// Code for pairs, and for lags where those are shared.
+#[derive(Debug, Clone)]
+struct Parts {
+    pairs: Code,
+    lags: Option<Code>,
+}
+
+/// A compiled kernel: values and pullbacks for given parameter values.
+#[derive(Debug, Clone)]
+pub struct Program {
+    d: usize,
+    parameters: usize,
+    level: Level,
+    code: Code,
+    lagged: Option<Parts>,
+}
+
+/// Points as a program reads them, with the lags between them where those repeat.
+#[derive(Debug, Clone)]
+pub struct Inputs {
+    points: Points,
+    lags: Option<Points>,
+}
+
+impl Inputs {
+    /// Prepares points; a single column that ascends in equal steps is recognised, and its lags are shared.
+    pub fn new(points: Points) -> Self {
+        let lags = regular(&points);
+        Self { points, lags }
+    }
+
+    /// The same points, with every pair computed by itself.
+    pub fn without_lags(points: Points) -> Self {
+        Self { points, lags: None }
+    }
+
+    /// The points.
+    pub fn points(&self) -> &Points {
+        &self.points
+    }
+
+    /// Number of points.
+    pub fn n(&self) -> usize {
+        self.points.n()
+    }
+}
+
+/// The distances from the first point, if a single column ascends in equal steps (to a few units of rounding).
+fn regular(x: &Points) -> Option<Points> {
+    let n = x.n();
+    if x.d() != 1 || n < 16 {
+        return None;
+    }
+    let column = x.column(0);
+    let step = (column[n - 1] - column[0]) / (n - 1) as f64;
+    let largest = column.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    let tolerance = 8.0 * f64::EPSILON * largest;
+    let even = |(i, &v): (usize, &f64)| (v - (column[0] + step * i as f64)).abs() <= tolerance;
+    if step <= 0.0 || tolerance > 1e-9 * step || !column.iter().enumerate().all(even) {
+        return None;
+    }
+    Points::from_column(&(0..n).map(|i| step * i as f64).collect::<Vec<_>>()).ok()
+}
+
+impl Program {
+    /// Compiles a kernel for points with d coordinates.
+    ///
+    /// # Errors
+    /// When the kernel looks at a column that is not there.
+    pub fn compile(kernel: &Kernel, d: usize) -> Result<Program> {
+        let kernel = kernel.bind_to(d)?;
+        let code = compile::compile(&kernel, d, false)?.pairs;
+        let lagged = if d == 1 { Some(compile::compile(&kernel, d, true)?).filter(|p| p.lags.is_some()) } else { None };
+        Ok(Program { d, parameters: kernel.params().len(), level: Level::best(), code, lagged })
+    }
+
+    /// The same program on other instructions, to compare them.
+    ///
+    /// # Errors
+    /// When this machine does not have them.
+    pub fn at_level(mut self, level: Level) -> Result<Program> {
+        if !Level::supported().contains(&level) {
+            return Err(Error::option("level", format!("{level:?} is not supported by this machine")));
+        }
+        self.level = level;
+        Ok(self)
+    }
+
+    /// Number of parameters.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// Number of input columns.
+    pub fn d(&self) -> usize {
+        self.d
+    }
+
+    fn check(&self, theta: &[f64], sides: &[&Inputs]) -> Result<()> {
+        let size = |what, expected, found| {
+            if expected == found { Ok(()) } else { Err(Error::new(ErrorKind::Size { what, expected, found })) }
+        };
+        size("kernel parameters", self.parameters, theta.len())?;
+        sides.iter().try_for_each(|x| size("input columns", self.d, x.points.d()))
+    }
+
+    /// k(x, x): the lower triangle of an n×n matrix stored by columns, each `stride` apart.
+    ///
+    /// # Errors
+    /// When sizes do not fit.
+    pub fn gram(
+        &self,
+        theta: &[f64],
+        x: &Inputs,
+        k: &mut [f64],
+        stride: usize,
+        scratch: &mut Scratch,
+        threads: Threads,
+    ) -> Result<()> {
+        self.check(theta, &[x])?;
+        check_matrix(k, x.n(), x.n(), stride)?;
+        let output = Output::matrix(k, stride);
+        if let (Some(parts), Some(lags)) = (&self.lagged, &x.lags) {
+            tile::lag_values(parts, self.level, theta, lags, scratch);
+            scratch.rows.compute(&parts.pairs.maps, parts.pairs.features, &x.points, theta);
+            tile::values(&parts.pairs, self.level, theta, Area::lower(x.n()), Both::Same, &output, scratch, threads);
+        } else {
+            scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
+            tile::values(&self.code, self.level, theta, Area::lower(x.n()), Both::Same, &output, scratch, threads);
+        }
+        Ok(())
+    }
+
+    /// k(x, z): an n×m matrix stored by columns, each `stride` apart. Rows of x and z are never the same row.
+    ///
+    /// # Errors
+    /// When sizes do not fit.
+    #[allow(clippy::too_many_arguments)]
+    pub fn cross(
+        &self,
+        theta: &[f64],
+        x: &Inputs,
+        z: &Inputs,
+        k: &mut [f64],
+        stride: usize,
+        scratch: &mut Scratch,
+        threads: Threads,
+    ) -> Result<()> {
+        self.check(theta, &[x, z])?;
+        check_matrix(k, x.n(), z.n(), stride)?;
+        scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
+        scratch.columns.compute(&self.code.maps, self.code.features, &z.points, theta);
+        let output = Output::matrix(k, stride);
+        let area = Area::all(x.n(), z.n());
+        tile::values(&self.code, self.level, theta, area, Both::Different, &output, scratch, threads);
+        Ok(())
+    }
+
+    /// k(xᵢ, xᵢ) for every point.
+    ///
+    /// # Errors
+    /// When sizes do not fit.
+    pub fn diag(&self, theta: &[f64], x: &Inputs, k: &mut [f64], scratch: &mut Scratch) -> Result<()> {
+        self.check(theta, &[x])?;
+        check_matrix(k, x.n(), 1, x.n())?;
+        scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
+        let output = Output::matrix(k, x.n());
+        tile::values(&self.code, self.level, theta, Area::diagonal(x.n()), Both::Paired, &output, scratch, Threads::One);
+        Ok(())
+    }
+
+    /// Adds Σ aᵢⱼ ∂kᵢⱼ/∂θ to the gradient, over the pairs i ≥ j of [`Program::gram`]; `adjoint(j, i, out)` fills aᵢⱼ
+    /// for a run of rows of column j, the first being i. Where `dx` is given (column by column), adds the gradient of
+    /// the points.
+    ///
+    /// # Errors
+    /// When sizes do not fit.
+    #[allow(clippy::too_many_arguments)]
+    pub fn pullback_gram(
+        &self,
+        theta: &[f64],
+        x: &Inputs,
+        adjoint: impl Fn(usize, usize, &mut [f64]) + Sync,
+        gradient: &mut [f64],
+        dx: Option<&mut [f64]>,
+        scratch: &mut Scratch,
+        threads: Threads,
+    ) -> Result<()> {
+        self.check(theta, &[x])?;
+        check_gradients(self, gradient, &[(dx.as_deref(), x)])?;
+        let job = Adjoint::Given(&adjoint);
+        match (&self.lagged, &x.lags) {
+            (Some(parts), Some(lags)) if dx.is_none() => {
+                tile::lag_values(parts, self.level, theta, lags, scratch);
+                scratch.rows.compute(&parts.pairs.maps, parts.pairs.features, &x.points, theta);
+                let area = Area::lower(x.n());
+                tile::pullback(&parts.pairs, self.level, theta, area, Both::Same, job, gradient, false, scratch, threads);
+                let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
+                features::backward(&parts.pairs.maps, &x.points, theta, rows, to, gradient, None);
+                tile::lag_pullback(parts, self.level, theta, lags, gradient, scratch);
+            }
+            _ => {
+                scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
+                let (area, points) = (Area::lower(x.n()), dx.is_some());
+                tile::pullback(&self.code, self.level, theta, area, Both::Same, job, gradient, points, scratch, threads);
+                let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
+                features::backward(&self.code.maps, &x.points, theta, rows, to, gradient, dx);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds Σ aᵢⱼ ∂k(xᵢ, zⱼ)/∂θ to the gradient, and where asked for the gradients of both sets of points.
+    ///
+    /// # Errors
+    /// When sizes do not fit.
+    #[allow(clippy::too_many_arguments)]
+    pub fn pullback_cross(
+        &self,
+        theta: &[f64],
+        (x, z): (&Inputs, &Inputs),
+        adjoint: impl Fn(usize, usize, &mut [f64]) + Sync,
+        gradient: &mut [f64],
+        (dx, dz): (Option<&mut [f64]>, Option<&mut [f64]>),
+        scratch: &mut Scratch,
+        threads: Threads,
+    ) -> Result<()> {
+        self.check(theta, &[x, z])?;
+        check_gradients(self, gradient, &[(dx.as_deref(), x), (dz.as_deref(), z)])?;
+        let code = &self.code;
+        scratch.rows.compute(&code.maps, code.features, &x.points, theta);
+        scratch.columns.compute(&code.maps, code.features, &z.points, theta);
+        let (area, points) = (Area::all(x.n(), z.n()), dx.is_some() || dz.is_some());
+        let job = Adjoint::Given(&adjoint);
+        tile::pullback(code, self.level, theta, area, Both::Different, job, gradient, points, scratch, threads);
+        let (rows, columns) = (&scratch.rows, &scratch.columns);
+        features::backward(&code.maps, &x.points, theta, rows, &scratch.row_adjoint, gradient, dx);
+        features::backward(&code.maps, &z.points, theta, columns, &scratch.column_adjoint, gradient, dz);
+        Ok(())
+    }
+
+    /// Adds Σ aᵢ ∂k(xᵢ, xᵢ)/∂θ to the gradient, and where asked for the gradient of the points.
+    ///
+    /// # Errors
+    /// When sizes do not fit.
+    pub fn pullback_diag(
+        &self,
+        theta: &[f64],
+        x: &Inputs,
+        adjoint: &[f64],
+        gradient: &mut [f64],
+        dx: Option<&mut [f64]>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.check(theta, &[x])?;
+        check_gradients(self, gradient, &[(dx.as_deref(), x)])?;
+        check_matrix(adjoint, x.n(), 1, x.n())?;
+        let code = &self.code;
+        scratch.rows.compute(&code.maps, code.features, &x.points, theta);
+        let fill = |_: usize, i: usize, out: &mut [f64]| out.copy_from_slice(&adjoint[i..i + out.len()]);
+        let (area, points, job) = (Area::diagonal(x.n()), dx.is_some(), Adjoint::Given(&fill));
+        tile::pullback(code, self.level, theta, area, Both::Paired, job, gradient, points, scratch, Threads::One);
+        features::backward(&code.maps, &x.points, theta, &scratch.rows, &scratch.row_adjoint, gradient, dx);
+        Ok(())
+    }
+}
+
+/// What the two sides of a tile are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Both {
+    /// One set, every pair.
+    Same,
+    /// Two sets.
+    Different,
+    /// One set, every point with itself.
+    Paired,
+}
+
+impl Both {
+    fn sides<'a>(self, rows: &'a Features, columns: &'a Features) -> Sides<'a> {
+        match self {
+            Both::Same => Sides { rows, columns: rows, meeting: Meeting::Cross, same: Some(0) },
+            Both::Different => Sides { rows, columns, meeting: Meeting::Cross, same: None },
+            Both::Paired => Sides { rows, columns: rows, meeting: Meeting::Pairwise, same: Some(0) },
+        }
+    }
+}
+
+fn check_matrix(k: &[f64], rows: usize, columns: usize, stride: usize) -> Result<()> {
+    let needed = if columns == 0 { 0 } else { stride * (columns - 1) + rows };
+    if stride < rows || k.len() < needed {
+        return Err(ErrorKind::Size { what: "entries of the matrix", expected: needed, found: k.len() }.into());
+    }
+    Ok(())
+}
+
+fn check_gradients(program: &Program, gradient: &[f64], points: &[(Option<&[f64]>, &Inputs)]) -> Result<()> {
+    if gradient.len() != program.parameters {
+        let (expected, found) = (program.parameters, gradient.len());
+        return Err(ErrorKind::Size { what: "entries of the gradient", expected, found }.into());
+    }
+    for (dx, x) in points {
+        if let Some(dx) = dx
+            && dx.len() != x.n() * program.d
+        {
+            let (expected, found) = (x.n() * program.d, dx.len());
+            return Err(ErrorKind::Size { what: "entries of the points' gradient", expected, found }.into());
+        }
+    }
+    Ok(())
+}

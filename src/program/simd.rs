@@ -1,0 +1,521 @@
+//! Lanes of f64: one small set of operations for each instruction set, exp and ln written once over them, and the
+//! choice of instruction set at run time. Nothing here knows of kernels.
+//!
+//! Every function is `inline(always)` and unsafe: it must be reached from a function that enables the instructions
+//! (see [`dispatch`]), and pointers must have `LANES` readable or writable entries.
+
+use std::sync::OnceLock;
+
+/// The instruction sets this build can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Level {
+    /// Arrays of four, left to the compiler: SSE2 on x86-64, NEON with fused multiply-add on aarch64.
+    Portable,
+    /// AVX2 with fused multiply-add.
+    Avx2,
+    /// AVX-512 F, DQ, VL, BW.
+    Avx512,
+}
+
+impl Level {
+    /// The best level of this machine.
+    pub fn best() -> Level {
+        static BEST: OnceLock<Level> = OnceLock::new();
+        *BEST.get_or_init(|| *Self::supported().last().expect("portable is always there"))
+    }
+
+    /// Every level this machine can run, slowest first.
+    pub fn supported() -> Vec<Level> {
+        #[allow(unused_mut)]
+        let mut levels = vec![Level::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            if avx2 {
+                levels.push(Level::Avx2);
+            }
+            if avx2 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                levels.push(Level::Avx512);
+            }
+        }
+        levels
+    }
+}
+
+/// Work that can be done at any level.
+pub(super) trait Work {
+    type Output;
+    /// # Safety
+    /// To be called from a function that enables the instructions of `S`.
+    unsafe fn run<S: Simd>(self) -> Self::Output;
+}
+
+/// Does the work with the instructions of a level.
+pub(super) fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2<W: Work>(work: W) -> W::Output {
+            // SAFETY: this function enables what Avx2 needs.
+            unsafe { work.run::<x86::Avx2>() }
+        }
+        #[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
+        fn avx512<W: Work>(work: W) -> W::Output {
+            // SAFETY: this function enables what Avx512 needs.
+            unsafe { work.run::<x86::Avx512>() }
+        }
+        match level {
+            // SAFETY: a level is only handed out where the machine has it.
+            Level::Avx512 => return unsafe { avx512(work) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(work) },
+            Level::Portable => {}
+        }
+    }
+    let _ = level;
+    // SAFETY: Portable needs nothing.
+    unsafe { work.run::<Portable>() }
+}
+
+/// 1.5·2⁵² + 1023: adding it to x leaves the nearest integer to x, plus the exponent's bias, in the low bits.
+const MAGIC: f64 = 6_755_399_441_055_744.0 + 1023.0;
+/// Bits of √½: the mantissa is brought to [√½, √2).
+const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
+/// 2⁵²
+const TWO_52: f64 = 4_503_599_627_370_496.0;
+
+/// The operations of an instruction set on a vector of lanes.
+#[allow(clippy::missing_safety_doc)]
+pub(super) trait Simd: Copy + 'static {
+    type V: Copy;
+    const LANES: usize;
+    unsafe fn splat(a: f64) -> Self::V;
+    unsafe fn load(p: *const f64) -> Self::V;
+    unsafe fn store(p: *mut f64, a: Self::V);
+    unsafe fn add(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn sub(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn mul(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
+    unsafe fn sqrt(a: Self::V) -> Self::V;
+    /// a·b + c
+    unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// c − a·b
+    unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The larger; b where a lane is not a number.
+    unsafe fn max(a: Self::V, b: Self::V) -> Self::V;
+    /// x where a < b, else y.
+    unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V;
+    /// 2ⁿ from n + MAGIC.
+    unsafe fn power_of_two(t: Self::V) -> Self::V;
+    /// (e, m) with u = m·2ᵉ, m in [√½, √2), for finite u ≥ √½.
+    unsafe fn split(u: Self::V) -> (Self::V, Self::V);
+
+    /// The sum of the lanes, always in the same order.
+    #[inline(always)]
+    unsafe fn sum(a: Self::V) -> f64 {
+        let mut lanes = [0.0; 8];
+        unsafe { Self::store(lanes.as_mut_ptr(), a) };
+        let mut half = Self::LANES / 2;
+        while half > 0 {
+            for i in 0..half {
+                lanes[i] += lanes[i + half];
+            }
+            half /= 2;
+        }
+        lanes[0]
+    }
+
+    /// exp(x) within 1 ulp; below −708 it stays at exp(−708), above 709 it is infinite.
+    #[inline(always)]
+    unsafe fn exp(x: Self::V) -> Self::V {
+        const C: [f64; 10] = [
+            0.5,
+            0.166_666_666_666_666_69,
+            0.041_666_666_666_624_13,
+            0.008_333_333_333_330_062,
+            0.001_388_888_891_721_371_7,
+            0.000_198_412_698_630_536_18,
+            2.480_152_129_595_437_6e-5,
+            2.755_726_845_999_706_4e-6,
+            2.762_008_844_540_974_6e-7,
+            2.510_038_549_551_032e-8,
+        ];
+        const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
+        const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
+        unsafe {
+            let s = Self::splat;
+            // Operand order: a lane that is not a number stays so.
+            let x = Self::max(s(-708.0), x);
+            let t = Self::fma(x, s(std::f64::consts::LOG2_E), s(MAGIC));
+            let n = Self::sub(t, s(MAGIC));
+            let r = Self::fnma(n, s(LN2_LO), Self::fnma(n, s(LN2_HI), x));
+            // exp(r) = 1 + r + r² q(r), q by Estrin's scheme
+            let (r2, c) = (Self::mul(r, r), |i: usize| s(C[i]));
+            let r4 = Self::mul(r2, r2);
+            let q01 = Self::fma(c(1), r, c(0));
+            let q23 = Self::fma(c(3), r, c(2));
+            let q45 = Self::fma(c(5), r, c(4));
+            let q67 = Self::fma(c(7), r, c(6));
+            let q89 = Self::fma(c(9), r, c(8));
+            let q03 = Self::fma(q23, r2, q01);
+            let q47 = Self::fma(q67, r2, q45);
+            let q = Self::fma(Self::fma(q89, r4, q47), r4, q03);
+            let p = Self::add(Self::fma(q, r2, r), s(1.0));
+            let e = Self::mul(p, Self::power_of_two(t));
+            Self::select_lt(s(709.0), x, s(f64::INFINITY), e)
+        }
+    }
+
+    /// (ln(1 + x), 1/(1 + x)) for x ≥ 0, within 1 ulp and 2 ulp; one division serves both.
+    #[inline(always)]
+    unsafe fn ln_1p_and_reciprocal(x: Self::V) -> (Self::V, Self::V) {
+        const L: [f64; 7] = [
+            6.666_666_666_666_735_13e-1,
+            3.999_999_999_940_941_908e-1,
+            2.857_142_874_366_239_149e-1,
+            2.222_219_843_214_978_396e-1,
+            1.818_357_216_161_805_012e-1,
+            1.531_383_769_920_937_332e-1,
+            1.479_819_860_511_658_591e-1,
+        ];
+        const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
+        const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
+        unsafe {
+            let s = Self::splat;
+            let u = Self::add(x, s(1.0));
+            let (e, m) = Self::split(u);
+            // Where u is below √2, x itself is the exact fraction.
+            let f = Self::select_lt(e, s(0.5), x, Self::sub(m, s(1.0)));
+            let g = Self::add(f, s(2.0));
+            // 1/(g u) gives both f/g and 1/u.
+            let both = Self::div(s(1.0), Self::mul(g, u));
+            let z = Self::mul(Self::mul(f, both), u);
+            let reciprocal = Self::mul(g, both);
+            let (z2, half) = (Self::mul(z, z), Self::mul(Self::mul(f, f), s(0.5)));
+            let z4 = Self::mul(z2, z2);
+            let odd = Self::fma(z4, Self::fma(z4, Self::fma(z4, s(L[6]), s(L[4])), s(L[2])), s(L[0]));
+            let even = Self::fma(z4, Self::fma(z4, s(L[5]), s(L[3])), s(L[1]));
+            let r = Self::mul(z2, Self::fma(z2, even, odd));
+            // A lane that is not finite spoils its own exponent, so that it is not lost.
+            let e = Self::add(e, Self::sub(u, u));
+            let tail = Self::fma(z, Self::add(half, r), Self::mul(e, s(LN2_LO)));
+            let ln = Self::fma(e, s(LN2_HI), Self::sub(f, Self::sub(half, tail)));
+            (ln, reciprocal)
+        }
+    }
+}
+
+/// Four lanes as an array.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Portable;
+
+macro_rules! each_lane {
+    ($f:expr) => {{
+        let mut out = [0.0; 4];
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = $f(i);
+        }
+        out
+    }};
+}
+
+#[inline(always)]
+fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
+    // Without the instruction, mul_add would call a library function for each lane.
+    if cfg!(any(target_arch = "aarch64", target_feature = "fma")) { a.mul_add(b, c) } else { a * b + c }
+}
+
+impl Simd for Portable {
+    type V = [f64; 4];
+    const LANES: usize = 4;
+    #[inline(always)]
+    unsafe fn splat(a: f64) -> Self::V {
+        [a; 4]
+    }
+    #[inline(always)]
+    unsafe fn load(p: *const f64) -> Self::V {
+        // SAFETY: the caller gives four readable entries.
+        unsafe { p.cast::<[f64; 4]>().read_unaligned() }
+    }
+    #[inline(always)]
+    unsafe fn store(p: *mut f64, a: Self::V) {
+        // SAFETY: the caller gives four writable entries.
+        unsafe { p.cast::<[f64; 4]>().write_unaligned(a) }
+    }
+    #[inline(always)]
+    unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
+        each_lane!(|i: usize| a[i] + b[i])
+    }
+    #[inline(always)]
+    unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
+        each_lane!(|i: usize| a[i] - b[i])
+    }
+    #[inline(always)]
+    unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
+        each_lane!(|i: usize| a[i] * b[i])
+    }
+    #[inline(always)]
+    unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
+        each_lane!(|i: usize| a[i] / b[i])
+    }
+    #[inline(always)]
+    unsafe fn sqrt(a: Self::V) -> Self::V {
+        each_lane!(|i: usize| a[i].sqrt())
+    }
+    #[inline(always)]
+    unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        each_lane!(|i: usize| multiply_add(a[i], b[i], c[i]))
+    }
+    #[inline(always)]
+    unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+        each_lane!(|i: usize| multiply_add(-a[i], b[i], c[i]))
+    }
+    #[inline(always)]
+    unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
+        each_lane!(|i: usize| if a[i] > b[i] { a[i] } else { b[i] })
+    }
+    #[inline(always)]
+    unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
+        each_lane!(|i: usize| if a[i] < b[i] { x[i] } else { y[i] })
+    }
+    #[inline(always)]
+    unsafe fn power_of_two(t: Self::V) -> Self::V {
+        each_lane!(|i: usize| f64::from_bits(t[i].to_bits() << 52))
+    }
+    #[inline(always)]
+    unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
+        let e = each_lane!(|i: usize| {
+            let e = u[i].to_bits().wrapping_sub(SQRT_HALF) >> 52;
+            f64::from_bits(e | TWO_52.to_bits()) - TWO_52
+        });
+        let m = each_lane!(|i: usize| {
+            let e = u[i].to_bits().wrapping_sub(SQRT_HALF) >> 52;
+            f64::from_bits(u[i].to_bits().wrapping_sub(e << 52))
+        });
+        (e, m)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    //! The same operations by intrinsics. SAFETY throughout: the caller enables the instructions.
+    use super::{SQRT_HALF, Simd, TWO_52};
+    use std::arch::x86_64::*;
+
+    #[derive(Debug, Clone, Copy)]
+    pub(in super::super) struct Avx2;
+
+    impl Simd for Avx2 {
+        type V = __m256d;
+        const LANES: usize = 4;
+        #[inline(always)]
+        unsafe fn splat(a: f64) -> Self::V {
+            unsafe { _mm256_set1_pd(a) }
+        }
+        #[inline(always)]
+        unsafe fn load(p: *const f64) -> Self::V {
+            unsafe { _mm256_loadu_pd(p) }
+        }
+        #[inline(always)]
+        unsafe fn store(p: *mut f64, a: Self::V) {
+            unsafe { _mm256_storeu_pd(p, a) }
+        }
+        #[inline(always)]
+        unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm256_add_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm256_sub_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm256_mul_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm256_div_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn sqrt(a: Self::V) -> Self::V {
+            unsafe { _mm256_sqrt_pd(a) }
+        }
+        #[inline(always)]
+        unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+            unsafe { _mm256_fmadd_pd(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+            unsafe { _mm256_fnmadd_pd(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm256_max_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
+            unsafe { _mm256_blendv_pd(y, x, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)) }
+        }
+        #[inline(always)]
+        unsafe fn power_of_two(t: Self::V) -> Self::V {
+            unsafe { _mm256_castsi256_pd(_mm256_slli_epi64::<52>(_mm256_castpd_si256(t))) }
+        }
+        #[inline(always)]
+        unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
+            unsafe {
+                let bits = _mm256_castpd_si256(u);
+                let e = _mm256_srli_epi64::<52>(_mm256_sub_epi64(bits, _mm256_set1_epi64x(SQRT_HALF as i64)));
+                let m = _mm256_castsi256_pd(_mm256_sub_epi64(bits, _mm256_slli_epi64::<52>(e)));
+                let two = _mm256_set1_pd(TWO_52);
+                (_mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(e, _mm256_castpd_si256(two))), two), m)
+            }
+        }
+    }
+
+    #[derive(Debug, Clone, Copy)]
+    pub(in super::super) struct Avx512;
+
+    impl Simd for Avx512 {
+        type V = __m512d;
+        const LANES: usize = 8;
+        #[inline(always)]
+        unsafe fn splat(a: f64) -> Self::V {
+            unsafe { _mm512_set1_pd(a) }
+        }
+        #[inline(always)]
+        unsafe fn load(p: *const f64) -> Self::V {
+            unsafe { _mm512_loadu_pd(p) }
+        }
+        #[inline(always)]
+        unsafe fn store(p: *mut f64, a: Self::V) {
+            unsafe { _mm512_storeu_pd(p, a) }
+        }
+        #[inline(always)]
+        unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm512_add_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm512_sub_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm512_mul_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm512_div_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn sqrt(a: Self::V) -> Self::V {
+            unsafe { _mm512_sqrt_pd(a) }
+        }
+        #[inline(always)]
+        unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+            unsafe { _mm512_fmadd_pd(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
+            unsafe { _mm512_fnmadd_pd(a, b, c) }
+        }
+        #[inline(always)]
+        unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
+            unsafe { _mm512_max_pd(a, b) }
+        }
+        #[inline(always)]
+        unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
+            unsafe { _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b), y, x) }
+        }
+        #[inline(always)]
+        unsafe fn power_of_two(t: Self::V) -> Self::V {
+            unsafe { _mm512_castsi512_pd(_mm512_slli_epi64::<52>(_mm512_castpd_si512(t))) }
+        }
+        #[inline(always)]
+        unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
+            unsafe {
+                let bits = _mm512_castpd_si512(u);
+                let e = _mm512_srli_epi64::<52>(_mm512_sub_epi64(bits, _mm512_set1_epi64(SQRT_HALF as i64)));
+                let m = _mm512_castsi512_pd(_mm512_sub_epi64(bits, _mm512_slli_epi64::<52>(e)));
+                let two = _mm512_set1_pd(TWO_52);
+                (_mm512_sub_pd(_mm512_castsi512_pd(_mm512_or_si512(e, _mm512_castpd_si512(two))), two), m)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Apply<'a> {
+        x: &'a [f64],
+        exp: &'a mut [f64],
+        ln: &'a mut [f64],
+        reciprocal: &'a mut [f64],
+    }
+
+    impl Work for Apply<'_> {
+        type Output = ();
+        #[inline(always)]
+        unsafe fn run<S: Simd>(self) {
+            for i in (0..self.x.len()).step_by(S::LANES) {
+                // SAFETY: all lengths are multiples of eight.
+                unsafe {
+                    let x = S::load(self.x.as_ptr().add(i));
+                    S::store(self.exp.as_mut_ptr().add(i), S::exp(x));
+                    let (ln, reciprocal) = S::ln_1p_and_reciprocal(x);
+                    S::store(self.ln.as_mut_ptr().add(i), ln);
+                    S::store(self.reciprocal.as_mut_ptr().add(i), reciprocal);
+                }
+            }
+        }
+    }
+
+    fn apply(level: Level, x: &[f64]) -> [Vec<f64>; 3] {
+        let mut out = [vec![0.0; x.len()], vec![0.0; x.len()], vec![0.0; x.len()]];
+        let [exp, ln, reciprocal] = &mut out;
+        dispatch(level, Apply { x, exp, ln, reciprocal });
+        out
+    }
+
+    fn ulps(a: f64, b: f64) -> f64 {
+        (a - b).abs() / (b.abs() * f64::EPSILON)
+    }
+
+    #[test]
+    fn exp_and_ln_agree_with_std_on_every_level() {
+        let grid = |lo: f64, hi: f64| (0..8000).map(move |i| lo + (hi - lo) * f64::from(i) / 8000.0);
+        let small = (0..8000).map(|i| 10f64.powf(-18.0 + f64::from(i) / 400.0));
+        for level in Level::supported() {
+            for (x, both) in [
+                (grid(-700.0, 0.0).collect::<Vec<_>>(), false),
+                (grid(-1.0, 1.0).collect(), false),
+                (grid(0.0, 40.0).collect(), true),
+                (small.clone().collect(), true),
+                ((0..304).map(|i| 10f64.powi(i - 4)).collect(), true),
+            ] {
+                let [exp, ln, reciprocal] = apply(level, &x);
+                for (i, &x) in x.iter().enumerate() {
+                    if x < 700.0 {
+                        assert!(ulps(exp[i], x.exp()) < 1.5, "{level:?} exp({x}): {} {}", exp[i], x.exp());
+                    }
+                    if both {
+                        assert!(ulps(ln[i], x.ln_1p()) < 1.5, "{level:?} ln_1p({x}): {} {}", ln[i], x.ln_1p());
+                        assert!(ulps(reciprocal[i], 1.0 / (1.0 + x)) < 2.5, "{level:?} 1/(1+{x})");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_stays_so() {
+        for level in Level::supported() {
+            let [exp, ln, _] = apply(level, &[f64::NAN, 0.0, f64::NAN, 1.0, -1e9, 800.0, f64::NAN, 2.0]);
+            assert!(exp[0].is_nan() && exp[2].is_nan() && exp[6].is_nan() && exp[1] == 1.0);
+            assert!(exp[4] < 1e-300 && exp[4] > 0.0 && exp[5] == f64::INFINITY);
+            assert!(ln[0].is_nan() && ln[2].is_nan() && ln[1] == 0.0);
+        }
+    }
+}

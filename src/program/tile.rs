@@ -1,0 +1,424 @@
+//! How a matrix is cut: into groups of columns (the unit of parallel work, the same whatever the number of threads),
+//! and these into tiles of pairs. Every group adds up its own gradient; groups are added in order at the end.
+
+use super::features::Features;
+use super::geometry::{FeatureAdjoints, Meeting, Segment};
+use super::lanes::WIDEST;
+use super::pass::{self, Lists, Planes, Sinks, TILE, Tile};
+use super::simd::{self, Level, Simd, Work};
+use super::{Both, Code, Parts};
+use crate::data::Points;
+use crate::threads::Threads;
+use rayon::prelude::*;
+
+/// Pairs that are worth a group of their own.
+const GROUP: usize = 12_288;
+/// The most groups: more would only cost memory.
+const MOST_GROUPS: usize = 48;
+
+/// Buffers of a program's evaluation, used again from one to the next.
+#[derive(Default)]
+pub struct Scratch {
+    pub(super) rows: Features,
+    pub(super) columns: Features,
+    pub(super) row_adjoint: Vec<f64>,
+    pub(super) column_adjoint: Vec<f64>,
+    /// Values by lag and their adjoints, one after another.
+    pub(super) tables: Features,
+    table_adjoint: Vec<f64>,
+    coefficients: Vec<f64>,
+    workers: Vec<Worker>,
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Scratch({} groups)", self.workers.len())
+    }
+}
+
+/// What one group of columns works with.
+#[derive(Default)]
+struct Worker {
+    planes: Planes,
+    lists: Lists,
+    segments: Vec<Segment>,
+    gradient: Vec<f64>,
+    row_adjoint: Vec<f64>,
+    column_adjoint: Vec<f64>,
+    table_adjoint: Vec<f64>,
+}
+
+/// The pairs to visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Area {
+    /// Rows j..n of every column j.
+    Lower(usize),
+    /// All rows of all columns.
+    All { rows: usize, columns: usize },
+    /// The pairs (i, i), as one column of n rows.
+    Diagonal(usize),
+}
+
+impl Area {
+    pub fn lower(n: usize) -> Self {
+        Self::Lower(n)
+    }
+
+    pub fn all(rows: usize, columns: usize) -> Self {
+        Self::All { rows, columns }
+    }
+
+    pub fn diagonal(n: usize) -> Self {
+        Self::Diagonal(n)
+    }
+
+    fn pairs(self) -> usize {
+        match self {
+            Area::Lower(n) => n * (n + 1) / 2,
+            Area::All { rows, columns } => rows * columns,
+            Area::Diagonal(n) => n,
+        }
+    }
+
+    /// Groups with about equally many pairs; depends on the area alone.
+    fn groups(self) -> Vec<Group> {
+        let count = (self.pairs() / GROUP).clamp(1, MOST_GROUPS);
+        match self {
+            Area::Diagonal(n) => vec![Group { columns: 0..1, rows: 0..n, lower: false }],
+            Area::All { rows, columns } if columns >= count || rows == 0 => {
+                let cut = |g: usize| g * columns / count;
+                (0..count).map(|g| Group { columns: cut(g)..cut(g + 1), rows: 0..rows, lower: false }).collect()
+            }
+            Area::All { rows, columns } => {
+                let cut = |g: usize| g * rows / count;
+                (0..count).map(|g| Group { columns: 0..columns, rows: cut(g)..cut(g + 1), lower: false }).collect()
+            }
+            Area::Lower(n) => {
+                // Columns 0..c hold n c − c(c−1)/2 pairs.
+                let before = |c: usize| n * c - c * c.saturating_sub(1) / 2;
+                let mut cuts = vec![0];
+                for g in 1..count {
+                    let target = self.pairs() / count * g;
+                    let mut c = *cuts.last().unwrap_or(&0);
+                    while c < n && before(c) < target {
+                        c += 1;
+                    }
+                    cuts.push(c);
+                }
+                cuts.push(n);
+                cuts.windows(2).map(|w| Group { columns: w[0]..w[1], rows: 0..n, lower: true }).collect()
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Group {
+    columns: std::ops::Range<usize>,
+    rows: std::ops::Range<usize>,
+    lower: bool,
+}
+
+/// Where values go: one matrix an output, stored by columns.
+pub(super) struct Output {
+    at: *mut f64,
+    stride: usize,
+    /// From one output to the next.
+    step: usize,
+}
+
+// SAFETY: groups are disjoint, and so are the entries they write.
+unsafe impl Sync for Output {}
+
+impl Output {
+    pub fn matrix(k: &mut [f64], stride: usize) -> Self {
+        Self { at: k.as_mut_ptr(), stride, step: 0 }
+    }
+
+    /// # Safety
+    /// The run lies within the matrix and nobody else writes it.
+    unsafe fn write(&self, output: usize, segment: &Segment, values: &[f64]) {
+        let at = output * self.step + segment.column * self.stride + segment.row;
+        // SAFETY: as promised by the caller.
+        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.at.add(at), segment.len) }
+    }
+}
+
+/// Where adjoints come from.
+#[derive(Clone, Copy)]
+pub(super) enum Adjoint<'a> {
+    /// A function of column and first row.
+    Given(&'a (dyn Fn(usize, usize, &mut [f64]) + Sync)),
+    /// A table for each output.
+    Tables(&'a [f64], usize),
+}
+
+/// What is done with each tile.
+enum Job<'a> {
+    Values(&'a Output),
+    Pullback { adjoint: Adjoint<'a>, points: bool },
+}
+
+struct GroupWork<'a> {
+    code: &'a Code,
+    coefficients: &'a [f64],
+    rows: &'a Features,
+    columns: &'a Features,
+    tables: &'a Features,
+    both: Both,
+    group: &'a Group,
+    worker: &'a mut Worker,
+    job: &'a Job<'a>,
+}
+
+impl Work for GroupWork<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        let sides = self.both.sides(self.rows, self.columns);
+        let Worker { planes, lists, segments, gradient, row_adjoint, column_adjoint, table_adjoint } = self.worker;
+        planes.reserve(self.code.planes, self.code.slopes);
+        if let Job::Pullback { points, .. } = self.job {
+            for &p in &self.code.silent {
+                planes.adjoints(p, TILE).fill(0.0);
+            }
+            gradient.clear();
+            gradient.resize(self.code.coefficients.len() * WIDEST, 0.0);
+            table_adjoint.clear();
+            table_adjoint.resize(self.tables.values.len(), 0.0);
+            let wanted = *points || self.code.trained.contains(&true);
+            row_adjoint.clear();
+            row_adjoint.resize(if wanted { self.rows.values.len() } else { 0 }, 0.0);
+            column_adjoint.clear();
+            let two = wanted && self.both == Both::Different;
+            column_adjoint.resize(if two { self.columns.values.len() } else { 0 }, 0.0);
+        }
+        // Which features want adjoints: all where the points do, else those with a trained parameter.
+        let points = matches!(self.job, Job::Pullback { points: true, .. });
+        let wanted: Vec<bool> = self.code.trained.iter().map(|&t| t || points).collect();
+        let mut cursor = Cursor::new(self.group, sides.meeting);
+        while let Some(len) = cursor.next_tile(segments, S::LANES) {
+            let tile = Tile {
+                steps: &self.code.steps,
+                coefficients: self.coefficients,
+                sides,
+                segments,
+                len,
+                tables: self.tables,
+            };
+            // SAFETY: planes are reserved, segments lie within the sides, the caller enables the instructions.
+            unsafe {
+                match self.job {
+                    Job::Values(output) => {
+                        pass::forward::<S, false>(&tile, planes, lists);
+                        for (o, &plane) in self.code.outputs.iter().enumerate() {
+                            let values = planes.values(plane, len);
+                            segments.iter().for_each(|s| output.write(o, s, &values[s.offset..]));
+                        }
+                    }
+                    Job::Pullback { adjoint, points } => {
+                        pass::forward::<S, true>(&tile, planes, lists);
+                        for (o, &plane) in self.code.outputs.iter().enumerate() {
+                            let to = planes.adjoints(plane, len);
+                            for s in segments.iter() {
+                                let (run, padding) = to[s.offset..s.offset + s.padded].split_at_mut(s.len);
+                                match adjoint {
+                                    Adjoint::Given(fill) => fill(s.column, s.row, run),
+                                    Adjoint::Tables(tables, stride) => {
+                                        let from = o * stride + s.row;
+                                        run.copy_from_slice(&tables[from..from + s.len]);
+                                    }
+                                }
+                                padding.fill(0.0);
+                            }
+                        }
+                        let features = (!row_adjoint.is_empty()).then(|| FeatureAdjoints {
+                            rows: row_adjoint,
+                            columns: (!column_adjoint.is_empty()).then_some(column_adjoint.as_mut_slice()),
+                        });
+                        let mut sinks = Sinks {
+                            coefficients: gradient,
+                            wanted: &wanted,
+                            features,
+                            points: *points,
+                            tables: table_adjoint,
+                        };
+                        pass::reverse::<S>(&tile, planes, lists, &mut sinks);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Walks through the pairs of a group, a tile at a time.
+struct Cursor<'a> {
+    group: &'a Group,
+    meeting: Meeting,
+    column: usize,
+    row: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(group: &'a Group, meeting: Meeting) -> Self {
+        let column = group.columns.start;
+        let row = if group.lower { column } else { group.rows.start };
+        Self { group, meeting, column, row }
+    }
+
+    /// Fills the list with the next tile's segments; its length with padding.
+    #[inline(always)]
+    fn next_tile(&mut self, segments: &mut Vec<Segment>, lanes: usize) -> Option<usize> {
+        segments.clear();
+        let mut len = 0;
+        while self.column < self.group.columns.end && len < TILE {
+            let left = self.group.rows.end - self.row;
+            let take = left.min(TILE - len);
+            if take > 0 {
+                let padded = take.next_multiple_of(lanes);
+                // Pairwise, the column goes along with the row.
+                let column = if self.meeting == Meeting::Pairwise { self.row } else { self.column };
+                segments.push(Segment { offset: len, len: take, padded, row: self.row, column });
+                len += padded;
+                self.row += take;
+            }
+            if self.row >= self.group.rows.end {
+                self.column += 1;
+                self.row = if self.group.lower { self.column } else { self.group.rows.start };
+            }
+        }
+        (len > 0).then_some(len)
+    }
+}
+
+fn run(
+    code: &Code,
+    level: Level,
+    area: Area,
+    both: Both,
+    job: &Job,
+    scratch: &mut Scratch,
+    threads: Threads,
+) -> usize {
+    let groups = area.groups();
+    if scratch.workers.len() < groups.len() {
+        scratch.workers.resize_with(groups.len(), Worker::default);
+    }
+    let Scratch { rows, columns, tables, coefficients, workers, .. } = scratch;
+    let one = |(worker, group): (&mut Worker, &Group)| {
+        let work = GroupWork { code, coefficients, rows, columns, tables, both, group, worker, job };
+        simd::dispatch(level, work);
+    };
+    if threads == Threads::All && groups.len() > 1 && rayon::current_num_threads() > 1 {
+        workers[..groups.len()].par_iter_mut().zip(&groups).with_max_len(1).for_each(one);
+    } else {
+        workers[..groups.len()].iter_mut().zip(&groups).for_each(one);
+    }
+    groups.len()
+}
+
+/// Values of every output; features of both sides must be there.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn values(
+    code: &Code,
+    level: Level,
+    theta: &[f64],
+    area: Area,
+    both: Both,
+    output: &Output,
+    scratch: &mut Scratch,
+    threads: Threads,
+) {
+    set_coefficients(code, theta, &mut scratch.coefficients);
+    run(code, level, area, both, &Job::Values(output), scratch, threads);
+}
+
+/// Adds the gradient of coefficients to `gradient`; leaves adjoints of features and tables in the scratch.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn pullback(
+    code: &Code,
+    level: Level,
+    theta: &[f64],
+    area: Area,
+    both: Both,
+    adjoint: Adjoint,
+    gradient: &mut [f64],
+    points: bool,
+    scratch: &mut Scratch,
+    threads: Threads,
+) {
+    set_coefficients(code, theta, &mut scratch.coefficients);
+    let groups = run(code, level, area, both, &Job::Pullback { adjoint, points }, scratch, threads);
+    let Scratch { rows, columns, row_adjoint, column_adjoint, table_adjoint, workers, .. } = scratch;
+    let workers = &workers[..groups];
+    add_up(workers, |w| &w.row_adjoint, rows.values.len(), row_adjoint);
+    add_up(workers, |w| &w.column_adjoint, columns.values.len(), column_adjoint);
+    add_up(workers, |w| &w.table_adjoint, 0, table_adjoint);
+    for (c, coefficient) in code.coefficients.iter().enumerate() {
+        let lanes = |w: &Worker| {
+            let l: &[f64] = &w.gradient[c * WIDEST..(c + 1) * WIDEST];
+            ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
+        };
+        let total: f64 = workers.iter().map(lanes).sum();
+        coefficient.pull(theta, total, gradient);
+    }
+}
+
+/// Adds what every group has, in the order of the groups; at least `len` entries, even where no group has any.
+fn add_up(workers: &[Worker], of: impl Fn(&Worker) -> &Vec<f64>, len: usize, into: &mut Vec<f64>) {
+    let len = len.max(workers.iter().map(|w| of(w).len()).max().unwrap_or(0));
+    into.clear();
+    into.resize(len, 0.0);
+    for worker in workers {
+        for (total, v) in into.iter_mut().zip(of(worker)) {
+            *total += v;
+        }
+    }
+}
+
+fn set_coefficients(code: &Code, theta: &[f64], into: &mut Vec<f64>) {
+    into.clear();
+    into.extend(code.coefficients.iter().map(|c| c.of(theta)));
+}
+
+/// Fills the tables: the lag program's outputs at every lag.
+pub(super) fn lag_values(parts: &Parts, level: Level, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
+    let Some(code) = &parts.lags else { return };
+    let n = lags.n();
+    let stride = n + super::features::PADDING;
+    let mut tables = std::mem::take(&mut scratch.tables);
+    tables.n = n;
+    tables.stride = stride;
+    tables.values.clear();
+    tables.values.resize(code.outputs.len() * stride, 0.0);
+    lag_features(code, theta, lags, scratch);
+    let output = Output { at: tables.values.as_mut_ptr(), stride: 0, step: stride };
+    let area = Area::all(n, 1);
+    // Every lag is the distance from the origin, which is the first point itself.
+    values(code, level, theta, area, Both::Same, &output, scratch, Threads::One);
+    scratch.tables = tables;
+}
+
+/// From the adjoints of the tables, left by the pullback of the pairs, to the gradient.
+pub(super) fn lag_pullback(
+    parts: &Parts,
+    level: Level,
+    theta: &[f64],
+    lags: &Points,
+    gradient: &mut [f64],
+    scratch: &mut Scratch,
+) {
+    let Some(code) = &parts.lags else { return };
+    let (tables, adjoint) = (std::mem::take(&mut scratch.tables), std::mem::take(&mut scratch.table_adjoint));
+    lag_features(code, theta, lags, scratch);
+    let job = Adjoint::Tables(&adjoint, tables.stride);
+    let area = Area::all(lags.n(), 1);
+    pullback(code, level, theta, area, Both::Same, job, gradient, false, scratch, Threads::One);
+    super::features::backward(&code.maps, lags, theta, &scratch.rows, &scratch.row_adjoint, gradient, None);
+    (scratch.tables, scratch.table_adjoint) = (tables, adjoint);
+}
+
+fn lag_features(code: &Code, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
+    scratch.rows.compute(&code.maps, code.features, lags, theta);
+}
