@@ -1,0 +1,75 @@
+//! One evaluation = log marginal likelihood + every gradient, beside the bare Cholesky + inverse of the same size.
+//! `cargo bench --bench evidence [-- n …]`; `covary bench evidence` prints the same as JSON.
+#![allow(clippy::unwrap_used)]
+
+use covary::gp::Exact;
+use covary::kernel::Task;
+use covary::linalg::{Cholesky, Matrix};
+use covary::program::{Inputs, Program};
+use covary::{Kernel, Points, Threads};
+use rand::{RngExt, SeedableRng};
+use std::time::Instant;
+
+fn main() {
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![144, 500, 1000, 2000, 4000] } else { sizes };
+    println!("| n | kernel | assembly | factor | inverse | pullback | total ms | floor ms | ratio |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for n in sizes {
+        if n <= 1000 {
+            let grid = Points::from_column(&(0..n).map(|i| i as f64 * 3.44 / n as f64 - 1.72).collect::<Vec<_>>()).unwrap();
+            run("series, lags shared", n, &Kernel::default_network(Task::Series), &Inputs::new(grid.clone()));
+            run("series", n, &Kernel::default_network(Task::Series), &Inputs::without_lags(grid));
+        }
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+        let x = Points::from_values(n, 8, (0..8 * n).map(|_| rng.random_range(-1.7..1.7)).collect()).unwrap();
+        run("regression d=8", n, &Kernel::default_network(Task::Table), &Inputs::new(x));
+    }
+}
+
+fn run(name: &str, n: usize, kernel: &Kernel, x: &Inputs) {
+    let d = x.points().d();
+    let kernel = kernel.bind_to(d).unwrap();
+    let fan = kernel.fan_in();
+    let theta: Vec<f64> = kernel.values().iter().zip(fan).map(|(v, f)| f.map_or(*v, |n| 1.0 / n as f64)).collect();
+    let program = Program::compile(&kernel, d).unwrap();
+    let y: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
+    let mut exact = Exact::new(&program, x, &y, Threads::All).unwrap();
+    let mut gradient = vec![0.0; theta.len()];
+    let (mut totals, mut floors, mut parts) = (vec![], vec![], vec![]);
+    let spd = Matrix::from_fn(n, n, |i, j| if i == j { 2.0 } else { 1.0 / (1.0 + (i as f64 - j as f64).abs()) });
+    let (mut a, mut spare) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
+    let repeats = (3_000_000_000_usize / (n * n * n)).clamp(7, 400);
+    for _ in 0..repeats {
+        let start = Instant::now();
+        exact.gradient(&theta, 0.1, &mut gradient).unwrap();
+        totals.push(start.elapsed().as_secs_f64());
+        parts.push(exact.timings);
+        let mut begin = Instant::now();
+        let factor = Cholesky::factor(
+            a,
+            |m| {
+                m.clone_from(&spd);
+                begin = Instant::now();
+            },
+            Threads::All,
+        );
+        let inverse = factor.unwrap().into_inverse(spare, Threads::All);
+        floors.push(begin.elapsed().as_secs_f64());
+        (a, spare) = (inverse.inverse, inverse.spare);
+    }
+    let median = |v: &mut Vec<f64>| {
+        v.sort_by(f64::total_cmp);
+        1e3 * v[v.len() / 2]
+    };
+    let part = |f: &dyn Fn(&covary::gp::Timings) -> f64| median(&mut parts.iter().map(f).collect());
+    let (total, floor) = (median(&mut totals), median(&mut floors));
+    println!(
+        "| {n} | {name} | {:.3} | {:.3} | {:.3} | {:.3} | {total:.3} | {floor:.3} | {:.2} |",
+        part(&|t| t.assembly),
+        part(&|t| t.factorisation),
+        part(&|t| t.inverse),
+        part(&|t| t.pullback),
+        total / floor
+    );
+}
