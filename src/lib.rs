@@ -3,5 +3,5 @@
 pub mod data;
 mod error;
 
-pub use data::Points;
+pub use data::{Dataset, Points, Scaling};
 pub use error::{Cause, Error, ErrorKind, Result};
