@@ -4,4 +4,4 @@ pub mod data;
 mod error;
 
 pub use data::{Dataset, Points, Scaling};
-pub use error::{Cause, Error, ErrorKind, Result};
+pub use error::{Cause, Error, ErrorKind, Place, Result, Row};
