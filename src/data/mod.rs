@@ -10,6 +10,8 @@ mod encoding;
 mod points;
 mod scaling;
 mod source;
+mod split;
+mod stream;
 mod table;
 mod time;
 
@@ -18,5 +20,7 @@ pub use dataset::Dataset;
 pub use encoding::{Encoded, Encoding};
 pub use points::Points;
 pub use scaling::Scaling;
+pub use split::Split;
+pub use stream::{Pass, Piece, Stream};
 pub use table::{Cells, Column, ReadOptions, Table};
 pub use time::{Detected, Digits, Form, Horizon, TimeAxis, Unit, Zone, names_a_time};
