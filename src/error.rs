@@ -28,6 +28,41 @@ pub enum Cause {
     Unknown,
 }
 
+/// A row, counted the way its user counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Row {
+    /// A line of a text file; the first line, which holds the header, is line 1.
+    Line(u64),
+    /// A row of a file without lines (Parquet, Arrow) or of data in memory; the first is row 1.
+    Row(u64),
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
+/// Where a cell of a table stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file, or what the table is called where it came from no file.
+    pub file: PathBuf,
+    /// The row.
+    pub row: Row,
+    /// The column's name.
+    pub column: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}, column `{}`", self.file.display(), self.row, self.column)
+    }
+}
+
 /// The facts of an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -41,6 +76,148 @@ pub enum ErrorKind {
         column: String,
         /// The value found.
         found: f64,
+    },
+    /// A cell that should hold a number does not.
+    #[error("{at}: not a number: {found}")]
+    NotANumber {
+        /// The cell.
+        at: Place,
+        /// Its text.
+        found: String,
+    },
+    /// A cell holds an infinite number.
+    #[error("{at}: not a finite number: {found}")]
+    Infinite {
+        /// The cell.
+        at: Place,
+        /// The value found.
+        found: f64,
+    },
+    /// A cell that is needed is empty or says that its value is missing.
+    #[error("{at}: the cell is missing")]
+    MissingCell {
+        /// The cell.
+        at: Place,
+    },
+    /// A cell that should hold a time does not.
+    #[error("{at}: not a time{}: {found}", Like(like))]
+    NotATime {
+        /// The cell.
+        at: Place,
+        /// Its text.
+        found: String,
+        /// A time of the same column that was understood, or nothing.
+        like: String,
+    },
+    /// A time, a span or a horizon that cannot be read or computed.
+    #[error("{message}: {found}")]
+    Time {
+        /// What is wrong with it.
+        message: String,
+        /// The text or number found.
+        found: String,
+    },
+    /// The same time occurs twice in one series.
+    #[error("{}, {first} and {second}, column `{column}`: the same time twice: {found}", file.display())]
+    DuplicateTime {
+        /// The file.
+        file: PathBuf,
+        /// The row that has it first.
+        first: Row,
+        /// The row that has it again.
+        second: Row,
+        /// The column of times.
+        column: String,
+        /// The time.
+        found: String,
+    },
+    /// A file without any content.
+    #[error("{}: the file is empty", file.display())]
+    EmptyFile {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A table with a header and no rows below it.
+    #[error("{}: a header and no rows", file.display())]
+    NoRows {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The first line of a table holds numbers where the names of the columns should be.
+    #[error("{}, line 1: names of columns expected, found numbers: {found}", file.display())]
+    NoHeader {
+        /// The file.
+        file: PathBuf,
+        /// How the line begins.
+        found: String,
+    },
+    /// Two columns have the same name.
+    #[error("{}: columns {first} and {second} have the same name: {name}", file.display())]
+    DuplicateColumn {
+        /// The file.
+        file: PathBuf,
+        /// The name.
+        name: String,
+        /// Position of the first, counted from 1.
+        first: usize,
+        /// Position of the second, counted from 1.
+        second: usize,
+    },
+    /// A row with more or fewer cells than the header.
+    #[error("{}, {row}: cells found: {found}, columns of the header: {expected}", file.display())]
+    Ragged {
+        /// The file.
+        file: PathBuf,
+        /// The row.
+        row: Row,
+        /// Cells of the header.
+        expected: usize,
+        /// Cells of the row.
+        found: usize,
+    },
+    /// Text that is not UTF-8.
+    #[error("{}, {row}: not UTF-8 text", file.display())]
+    NotUtf8 {
+        /// The file.
+        file: PathBuf,
+        /// The row.
+        row: Row,
+    },
+    /// Something that is no table this library reads.
+    #[error("{}: not a table: {found}", file.display())]
+    NotATable {
+        /// The file.
+        file: PathBuf,
+        /// What it is instead.
+        found: String,
+    },
+    /// A text column with too many different values to become indicator columns.
+    #[error("{}, column `{column}`: text with {found} different values, at most {limit} can be used", file.display())]
+    TooManyCategories {
+        /// The file.
+        file: PathBuf,
+        /// The column.
+        column: String,
+        /// Different values found.
+        found: usize,
+        /// The most that are allowed.
+        limit: usize,
+    },
+    /// Columns that are needed and not there.
+    #[error("{}: columns missing: {}", file.display(), names.join(", "))]
+    MissingColumns {
+        /// The file.
+        file: PathBuf,
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A file that changed between or during readings.
+    #[error("{}: the file changed while it was read: {found}", file.display())]
+    FileChanged {
+        /// The file.
+        file: PathBuf,
+        /// What differs.
+        found: String,
     },
     /// There are too few rows for the work asked for.
     #[error("too few rows: {found}, at least {needed} needed")]
@@ -123,6 +300,14 @@ pub enum ErrorKind {
     },
 }
 
+struct Like<'a>(&'a str);
+
+impl fmt::Display for Like<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() { Ok(()) } else { write!(f, " like {}", self.0) }
+    }
+}
+
 struct Reason(Cause);
 
 impl fmt::Display for Reason {
@@ -157,6 +342,11 @@ impl Error {
     /// An option whose value makes no sense.
     pub(crate) fn option(option: &'static str, message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Option { option, message: message.into() })
+    }
+
+    /// A time, span or horizon that cannot be read or computed.
+    pub(crate) fn time(message: impl Into<String>, found: impl fmt::Display) -> Self {
+        Self::new(ErrorKind::Time { message: message.into(), found: found.to_string() })
     }
 
     /// The facts.

@@ -8,7 +8,7 @@ pub mod linalg;
 pub mod program;
 mod threads;
 
-pub use data::Points;
-pub use error::{Cause, Error, ErrorKind, Result};
+pub use data::{Dataset, Points, Scaling};
+pub use error::{Cause, Error, ErrorKind, Place, Result, Row};
 pub use kernel::Kernel;
 pub use threads::Threads;

@@ -1,8 +1,11 @@
 //! One test binary, one module per promise.
 #![allow(clippy::unwrap_used)]
 
+mod bad_data;
 mod golden;
 mod kernels;
 mod kit;
 mod paper;
+mod tables;
 mod text;
+mod times;
