@@ -62,15 +62,25 @@ pub(super) unsafe fn forward<S: Simd>(atom: Atom, sides: &Sides, segments: &[Seg
             // One loop for each atom, so that what stays the same along the segment stays in a register.
             macro_rules! run {
                 ($($f:expr),*; |$($a:ident, $b:ident),*| $value:expr) => {{
+                    let (rows, columns) = ([$(row($f)),*], [$(column($f)),*]);
                     let fixed = [$(S::splat(*column($f))),*];
-                    for k in (0..segment.padded).step_by(S::LANES) {
-                        let mut _place = 0;
-                        $(
-                            let $a = S::load(row($f).add(k));
-                            let $b = if pairwise { S::load(column($f).add(k)) } else { fixed[_place] };
-                            _place += 1;
-                        )*
-                        S::store(out.add(k), $value);
+                    macro_rules! each {
+                        (|$g:ident, $l:ident| $second:expr) => {
+                            for k in (0..segment.padded).step_by(S::LANES) {
+                                let mut _place = 0;
+                                $(
+                                    let ($g, $l) = (_place, k);
+                                    let ($a, $b) = (S::load(rows[_place].add(k)), $second);
+                                    _place += 1;
+                                )*
+                                S::store(out.add(k), $value);
+                            }
+                        };
+                    }
+                    if pairwise {
+                        each!(|g, l| S::load(columns[g].add(l)));
+                    } else {
+                        each!(|g, _l| fixed[g]);
                     }
                 }};
             }
@@ -134,23 +144,22 @@ pub(super) unsafe fn backward<S: Simd>(
             // value(a, x, y) gives what goes to the row's and to the column's feature.
             macro_rules! run {
                 ($f:expr, $g:expr; |$s:ident, $x:ident, $y:ident| ($r:expr, $c:expr)) => {{
-                    let fixed = S::splat(*column($g));
-                    let mut total = S::splat(0.0);
-                    for k in (0..segment.padded).step_by(S::LANES) {
-                        let $s = S::load(a.add(k));
-                        let $x = S::load(row($f).add(k));
-                        let $y = if pairwise { S::load(column($g).add(k)) } else { fixed };
-                        let p = to_row($f).add(k);
-                        S::store(p, S::add(S::load(p), $r));
-                        if pairwise {
-                            let p = to_column($g).add(k);
-                            S::store(p, S::add(S::load(p), $c));
-                        } else {
+                    let (rows, columns, to_rows, to_columns) = (row($f), column($g), to_row($f), to_column($g));
+                    if pairwise {
+                        for k in (0..segment.padded).step_by(S::LANES) {
+                            let ($s, $x, $y) = (S::load(a.add(k)), S::load(rows.add(k)), S::load(columns.add(k)));
+                            S::store(to_rows.add(k), S::add(S::load(to_rows.add(k)), $r));
+                            S::store(to_columns.add(k), S::add(S::load(to_columns.add(k)), $c));
+                        }
+                    } else {
+                        let $y = S::splat(*columns);
+                        let mut total = S::splat(0.0);
+                        for k in (0..segment.padded).step_by(S::LANES) {
+                            let ($s, $x) = (S::load(a.add(k)), S::load(rows.add(k)));
+                            S::store(to_rows.add(k), S::add(S::load(to_rows.add(k)), $r));
                             total = S::add(total, $c);
                         }
-                    }
-                    if !pairwise {
-                        *to_column($g) += S::sum(total);
+                        *to_columns += S::sum(total);
                     }
                 }};
             }

@@ -92,13 +92,15 @@ unsafe fn block<S: Simd, const R: usize, const V: usize>(
 ) {
     // SAFETY: as in affine.
     unsafe {
+        // Copies: the compiler cannot know that storing a plane leaves the list of planes alone.
+        let outputs: [*mut f64; R] = std::array::from_fn(|r| *outputs.get_unchecked(r));
         let mut sum = [[S::splat(0.0); V]; R];
         for (r, sum) in sum.iter_mut().enumerate() {
             for (v, sum) in sum.iter_mut().enumerate() {
                 *sum = match start {
                     Start::Zero => S::splat(0.0),
                     Start::Bias(p) => S::splat(*p.add(r)),
-                    Start::Keep => S::load(outputs.get_unchecked(r).add(k + v * S::LANES)),
+                    Start::Keep => S::load(outputs[r].add(k + v * S::LANES)),
                 };
             }
         }
@@ -116,7 +118,7 @@ unsafe fn block<S: Simd, const R: usize, const V: usize>(
         }
         for (r, sum) in sum.iter().enumerate() {
             for (v, &sum) in sum.iter().enumerate() {
-                S::store(outputs.get_unchecked(r).add(k + v * S::LANES), sum);
+                S::store(outputs[r].add(k + v * S::LANES), sum);
             }
         }
     }
@@ -181,14 +183,16 @@ unsafe fn outer_block<S: Simd, const R: usize, const C: usize>(
 ) {
     // SAFETY: as in outer.
     unsafe {
+        let a: [*const f64; R] = std::array::from_fn(|r| *a.get_unchecked(r));
+        let b: [*const f64; C] = std::array::from_fn(|c| *b.get_unchecked(c));
         let mut sum = [[S::splat(0.0); C]; R];
         for k in (0..len).step_by(S::LANES) {
             let mut y = [S::splat(0.0); C];
             for (c, y) in y.iter_mut().enumerate() {
-                *y = S::load(b.get_unchecked(c).add(k));
+                *y = S::load(b[c].add(k));
             }
             for (r, sum) in sum.iter_mut().enumerate() {
-                let x = S::load(a.get_unchecked(r).add(k));
+                let x = S::load(a[r].add(k));
                 for c in 0..C {
                     sum[c] = S::fma(x, y[c], sum[c]);
                 }

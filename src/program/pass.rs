@@ -9,6 +9,8 @@ use super::step::{Base, Part, Step};
 
 /// The longest tile, in pairs. Short enough that its planes stay in the innermost caches.
 pub(super) const TILE: usize = 128;
+/// From one plane to the next: a cache line more, so that planes do not fight for the same cache sets.
+const PLANE: usize = TILE + 8;
 
 /// Eight numbers on a cache line of their own.
 #[derive(Debug, Clone, Copy)]
@@ -27,13 +29,13 @@ impl Planes {
     pub fn reserve(&mut self, planes: usize, slopes: usize) {
         self.values = planes;
         // Two more: a profile without slopes still points at where they would be.
-        self.lines.resize((2 * planes + slopes + 2) * TILE / 8, Line([0.0; 8]));
+        self.lines.resize((2 * planes + slopes + 2) * PLANE / 8, Line([0.0; 8]));
     }
 
     fn at(&mut self, plane: usize) -> *mut f64 {
-        debug_assert!((plane + 1) * TILE <= self.lines.len() * 8);
+        debug_assert!((plane + 1) * PLANE <= self.lines.len() * 8);
         // SAFETY: within the allocation, as asserted.
-        unsafe { self.lines.as_mut_ptr().cast::<f64>().add(plane * TILE) }
+        unsafe { self.lines.as_mut_ptr().cast::<f64>().add(plane * PLANE) }
     }
 
     fn value(&mut self, plane: usize) -> *mut f64 {
@@ -162,7 +164,8 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(tile: &Tile, planes: &
                 Step::Exp { input, out, .. } => {
                     let (input, out) = (planes.value(*input), planes.value(*out));
                     for k in (0..len).step_by(S::LANES) {
-                        S::store(out.add(k), S::exp(S::load(input.add(k))));
+                        let [e] = S::exp([S::load(input.add(k))]);
+                        S::store(out.add(k), e);
                     }
                 }
                 Step::ComplexExp { part, inputs: [a, b], out, .. } => {

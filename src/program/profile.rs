@@ -21,77 +21,104 @@ pub(super) struct Planes {
     pub len: usize,
 }
 
+/// Vectors handled together, so that one's chain of operations fills the other's waiting.
+const TOGETHER: usize = 4;
+
 /// Values, and slopes where `SLOPES`.
 ///
 /// # Safety
-/// Planes have `len` entries, a multiple of the lanes; instructions of `S` are enabled.
+/// Planes have room for `len` entries rounded up to `TOGETHER` vectors; instructions of `S` are enabled.
 #[inline(always)]
 pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(profile: Profile, shape: f64, p: Planes) {
+    // Macros, not closures: a closure would not be compiled for the instruction set.
+    macro_rules! vectors {
+        (|$i:ident| $value:expr) => {{
+            let mut out = [S::splat(0.0); TOGETHER];
+            let mut $i = 0;
+            while $i < TOGETHER {
+                out[$i] = $value;
+                $i += 1;
+            }
+            out
+        }};
+    }
+    macro_rules! store {
+        ($to:expr, $k:ident, |$i:ident| $value:expr) => {
+            for $i in 0..TOGETHER {
+                S::store($to.add($k + $i * S::LANES), $value);
+            }
+        };
+    }
+    macro_rules! each {
+        (|$s:ident, $k:ident| $body:expr) => {
+            for $k in (0..p.len).step_by(TOGETHER * S::LANES) {
+                let $s = vectors!(|i| S::load(p.s.add($k + i * S::LANES)));
+                $body
+            }
+        };
+    }
     // SAFETY: as promised by the caller.
     unsafe {
-        macro_rules! each {
-            (|$s:ident| $body:expr) => {
-                for k in (0..p.len).step_by(S::LANES) {
-                    let $s = S::load(p.s.add(k));
-                    let (value, slope) = $body;
-                    S::store(p.value.add(k), value);
-                    if SLOPES {
-                        S::store(p.slope.add(k), slope);
-                    }
-                }
-            };
-        }
-        let c = |v: f64| S::splat(v);
+        let c = S::splat;
         match profile {
             // k = exp(−s/2);   ∂k/∂s = −k/2, from the value
-            Profile::Gauss => {
-                for k in (0..p.len).step_by(S::LANES) {
-                    S::store(p.value.add(k), S::exp(S::mul(S::load(p.s.add(k)), c(-0.5))));
-                }
-            }
+            Profile::Gauss => each!(|s, k| {
+                let value = S::exp(vectors!(|i| S::mul(s[i], c(-0.5))));
+                store!(p.value, k, |i| value[i]);
+            }),
             // k = u^(−α), u = 1 + s/2α;   ∂k/∂s = −k/2u;   ∂k/∂α = k (s/(2αu) − ln u)
             Profile::RationalQuadratic => {
                 let (half, minus) = (c(0.5 / shape), c(-shape));
-                for k in (0..p.len).step_by(S::LANES) {
-                    let x = S::mul(S::load(p.s.add(k)), half);
+                each!(|s, k| {
+                    let x = vectors!(|i| S::mul(s[i], half));
                     let (ln, reciprocal) = S::ln_1p_and_reciprocal(x);
-                    let value = S::exp(S::mul(ln, minus));
-                    S::store(p.value.add(k), value);
+                    let value = S::exp(vectors!(|i| S::mul(ln[i], minus)));
+                    store!(p.value, k, |i| value[i]);
                     if SLOPES {
-                        S::store(p.slope.add(k), S::mul(S::mul(value, reciprocal), c(-0.5)));
-                        let bracket = S::sub(S::mul(x, reciprocal), ln);
-                        S::store(p.in_shape.add(k), S::mul(value, bracket));
+                        store!(p.slope, k, |i| S::mul(S::mul(value[i], reciprocal[i]), c(-0.5)));
+                        store!(p.in_shape, k, |i| S::mul(value[i], S::sub(S::mul(x[i], reciprocal[i]), ln[i])));
                     }
-                }
+                });
             }
             // k = exp(−r), r = √s;   ∂k/∂s = −k/2r, taken as 0 at r = 0, where it has no slope
-            Profile::Matern12 => each!(|s| {
-                let r = S::sqrt(s);
-                let value = S::exp(S::sub(c(0.0), r));
-                let slope = S::div(S::mul(value, c(-0.5)), r);
-                (value, S::select_lt(c(0.0), s, slope, c(0.0)))
+            Profile::Matern12 => each!(|s, k| {
+                let r = vectors!(|i| S::sqrt(s[i]));
+                let value = S::exp(vectors!(|i| S::sub(c(0.0), r[i])));
+                store!(p.value, k, |i| value[i]);
+                if SLOPES {
+                    let slope = vectors!(|i| S::div(S::mul(value[i], c(-0.5)), r[i]));
+                    store!(p.slope, k, |i| S::select_lt(c(0.0), s[i], slope[i], c(0.0)));
+                }
             }),
             // k = (1 + q) exp(−q), q = √3s;   ∂k/∂s = −3/2 exp(−q)
-            Profile::Matern32 => each!(|s| {
-                let q = S::sqrt(S::mul(s, c(3.0)));
-                let e = S::exp(S::sub(c(0.0), q));
-                (S::fma(q, e, e), S::mul(e, c(-1.5)))
+            Profile::Matern32 => each!(|s, k| {
+                let q = vectors!(|i| S::sqrt(S::mul(s[i], c(3.0))));
+                let e = S::exp(vectors!(|i| S::sub(c(0.0), q[i])));
+                store!(p.value, k, |i| S::fma(q[i], e[i], e[i]));
+                if SLOPES {
+                    store!(p.slope, k, |i| S::mul(e[i], c(-1.5)));
+                }
             }),
             // k = (1 + q + q²/3) exp(−q), q = √5s;   ∂k/∂s = −5/6 (1 + q) exp(−q)
-            Profile::Matern52 => each!(|s| {
-                let q2 = S::mul(s, c(5.0));
-                let q = S::sqrt(q2);
-                let e = S::exp(S::sub(c(0.0), q));
-                let one_q = S::add(q, c(1.0));
-                (S::mul(S::fma(q2, c(1.0 / 3.0), one_q), e), S::mul(S::mul(one_q, e), c(-5.0 / 6.0)))
+            Profile::Matern52 => each!(|s, k| {
+                let q = vectors!(|i| S::sqrt(S::mul(s[i], c(5.0))));
+                let e = S::exp(vectors!(|i| S::sub(c(0.0), q[i])));
+                let one_q = vectors!(|i| S::add(q[i], c(1.0)));
+                store!(p.value, k, |i| S::mul(S::fma(S::mul(q[i], q[i]), c(1.0 / 3.0), one_q[i]), e[i]));
+                if SLOPES {
+                    store!(p.slope, k, |i| S::mul(S::mul(one_q[i], e[i]), c(-5.0 / 6.0)));
+                }
             }),
             // k = s^q;   ∂k/∂s = q s^(q−1)
-            Profile::Power(q) => each!(|s| {
-                let mut below = c(1.0);
+            Profile::Power(q) => each!(|s, k| {
+                let mut below = [c(1.0); TOGETHER];
                 for _ in 1..q {
-                    below = S::mul(below, s);
+                    below = vectors!(|i| S::mul(below[i], s[i]));
                 }
-                (S::mul(below, s), S::mul(below, c(f64::from(q))))
+                store!(p.value, k, |i| S::mul(below[i], s[i]));
+                if SLOPES {
+                    store!(p.slope, k, |i| S::mul(below[i], c(f64::from(q))));
+                }
             }),
             // Not vectorised: the arc sine is the standard library's.
             Profile::Arc(order) => {

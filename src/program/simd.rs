@@ -85,6 +85,19 @@ const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
 /// 2⁵²
 const TWO_52: f64 = 4_503_599_627_370_496.0;
 
+/// An array of vectors, each computed by itself. A macro: a closure would not be compiled for the instruction set.
+macro_rules! vectors {
+    ($n:expr; |$i:ident| $value:expr) => {{
+        let mut out = [Self::splat(0.0); $n];
+        let mut $i = 0;
+        while $i < $n {
+            out[$i] = $value;
+            $i += 1;
+        }
+        out
+    }};
+}
+
 /// The operations of an instruction set on a vector of lanes.
 #[allow(clippy::missing_safety_doc)]
 pub(super) trait Simd: Copy + 'static {
@@ -126,9 +139,10 @@ pub(super) trait Simd: Copy + 'static {
         lanes[0]
     }
 
-    /// exp(x) within 1 ulp; below −708 it stays at exp(−708), above 709 it is infinite.
+    /// exp(x) within 1 ulp; below −708 it stays at exp(−708), above 709 it is infinite. Several vectors at once: one
+    /// alone would wait for its own chain of operations.
     #[inline(always)]
-    unsafe fn exp(x: Self::V) -> Self::V {
+    unsafe fn exp<const N: usize>(x: [Self::V; N]) -> [Self::V; N] {
         const C: [f64; 10] = [
             0.5,
             0.166_666_666_666_666_69,
@@ -141,35 +155,36 @@ pub(super) trait Simd: Copy + 'static {
             2.762_008_844_540_974_6e-7,
             2.510_038_549_551_032e-8,
         ];
-        const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
-        const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
         unsafe {
-            let s = Self::splat;
+            let c = Self::splat;
             // Operand order: a lane that is not a number stays so.
-            let x = Self::max(s(-708.0), x);
-            let t = Self::fma(x, s(std::f64::consts::LOG2_E), s(MAGIC));
-            let n = Self::sub(t, s(MAGIC));
-            let r = Self::fnma(n, s(LN2_LO), Self::fnma(n, s(LN2_HI), x));
+            let x = vectors!(N; |i| Self::max(c(-708.0), x[i]));
+            let t = vectors!(N; |i| Self::fma(x[i], c(std::f64::consts::LOG2_E), c(MAGIC)));
+            let n = vectors!(N; |i| Self::sub(t[i], c(MAGIC)));
+            let r = vectors!(N; |i| Self::fnma(n[i], c(LN2_HI), x[i]));
+            let r = vectors!(N; |i| Self::fnma(n[i], c(LN2_LO), r[i]));
             // exp(r) = 1 + r + r² q(r), q by Estrin's scheme
-            let (r2, c) = (Self::mul(r, r), |i: usize| s(C[i]));
-            let r4 = Self::mul(r2, r2);
-            let q01 = Self::fma(c(1), r, c(0));
-            let q23 = Self::fma(c(3), r, c(2));
-            let q45 = Self::fma(c(5), r, c(4));
-            let q67 = Self::fma(c(7), r, c(6));
-            let q89 = Self::fma(c(9), r, c(8));
-            let q03 = Self::fma(q23, r2, q01);
-            let q47 = Self::fma(q67, r2, q45);
-            let q = Self::fma(Self::fma(q89, r4, q47), r4, q03);
-            let p = Self::add(Self::fma(q, r2, r), s(1.0));
-            let e = Self::mul(p, Self::power_of_two(t));
-            Self::select_lt(s(709.0), x, s(f64::INFINITY), e)
+            let r2 = vectors!(N; |i| Self::mul(r[i], r[i]));
+            let q89 = vectors!(N; |i| Self::fma(c(C[9]), r[i], c(C[8])));
+            let q67 = vectors!(N; |i| Self::fma(c(C[7]), r[i], c(C[6])));
+            let q45 = vectors!(N; |i| Self::fma(c(C[5]), r[i], c(C[4])));
+            let r4 = vectors!(N; |i| Self::mul(r2[i], r2[i]));
+            let q47 = vectors!(N; |i| Self::fma(q67[i], r2[i], q45[i]));
+            let q49 = vectors!(N; |i| Self::fma(q89[i], r4[i], q47[i]));
+            let q23 = vectors!(N; |i| Self::fma(c(C[3]), r[i], c(C[2])));
+            let q01 = vectors!(N; |i| Self::fma(c(C[1]), r[i], c(C[0])));
+            let q03 = vectors!(N; |i| Self::fma(q23[i], r2[i], q01[i]));
+            let q = vectors!(N; |i| Self::fma(q49[i], r4[i], q03[i]));
+            let p = vectors!(N; |i| Self::fma(q[i], r2[i], r[i]));
+            let p = vectors!(N; |i| Self::add(p[i], c(1.0)));
+            let e = vectors!(N; |i| Self::mul(p[i], Self::power_of_two(t[i])));
+            vectors!(N; |i| Self::select_lt(c(709.0), x[i], c(f64::INFINITY), e[i]))
         }
     }
 
     /// (ln(1 + x), 1/(1 + x)) for x ≥ 0, within 1 ulp and 2 ulp; one division serves both.
     #[inline(always)]
-    unsafe fn ln_1p_and_reciprocal(x: Self::V) -> (Self::V, Self::V) {
+    unsafe fn ln_1p_and_reciprocal<const N: usize>(x: [Self::V; N]) -> ([Self::V; N], [Self::V; N]) {
         const L: [f64; 7] = [
             6.666_666_666_666_735_13e-1,
             3.999_999_999_940_941_908e-1,
@@ -179,32 +194,40 @@ pub(super) trait Simd: Copy + 'static {
             1.531_383_769_920_937_332e-1,
             1.479_819_860_511_658_591e-1,
         ];
-        const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
-        const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
         unsafe {
-            let s = Self::splat;
-            let u = Self::add(x, s(1.0));
-            let (e, m) = Self::split(u);
+            let c = Self::splat;
+            let u = vectors!(N; |i| Self::add(x[i], c(1.0)));
+            let e = vectors!(N; |i| Self::split(u[i]).0);
+            let m = vectors!(N; |i| Self::split(u[i]).1);
             // Where u is below √2, x itself is the exact fraction.
-            let f = Self::select_lt(e, s(0.5), x, Self::sub(m, s(1.0)));
-            let g = Self::add(f, s(2.0));
+            let f = vectors!(N; |i| Self::select_lt(e[i], c(0.5), x[i], Self::sub(m[i], c(1.0))));
+            let g = vectors!(N; |i| Self::add(f[i], c(2.0)));
             // 1/(g u) gives both f/g and 1/u.
-            let both = Self::div(s(1.0), Self::mul(g, u));
-            let z = Self::mul(Self::mul(f, both), u);
-            let reciprocal = Self::mul(g, both);
-            let (z2, half) = (Self::mul(z, z), Self::mul(Self::mul(f, f), s(0.5)));
-            let z4 = Self::mul(z2, z2);
-            let odd = Self::fma(z4, Self::fma(z4, Self::fma(z4, s(L[6]), s(L[4])), s(L[2])), s(L[0]));
-            let even = Self::fma(z4, Self::fma(z4, s(L[5]), s(L[3])), s(L[1]));
-            let r = Self::mul(z2, Self::fma(z2, even, odd));
+            let both = vectors!(N; |i| Self::div(c(1.0), Self::mul(g[i], u[i])));
+            let reciprocal = vectors!(N; |i| Self::mul(g[i], both[i]));
+            let z = vectors!(N; |i| Self::mul(Self::mul(f[i], u[i]), both[i]));
+            let z2 = vectors!(N; |i| Self::mul(z[i], z[i]));
+            let half = vectors!(N; |i| Self::mul(Self::mul(f[i], f[i]), c(0.5)));
+            let z4 = vectors!(N; |i| Self::mul(z2[i], z2[i]));
+            let odd = vectors!(N; |i| Self::fma(z4[i], c(L[6]), c(L[4])));
+            let even = vectors!(N; |i| Self::fma(z4[i], c(L[5]), c(L[3])));
+            let odd = vectors!(N; |i| Self::fma(z4[i], odd[i], c(L[2])));
+            let even = vectors!(N; |i| Self::fma(z4[i], even[i], c(L[1])));
+            let odd = vectors!(N; |i| Self::fma(z4[i], odd[i], c(L[0])));
+            let r = vectors!(N; |i| Self::mul(z2[i], Self::fma(z2[i], even[i], odd[i])));
             // A lane that is not finite spoils its own exponent, so that it is not lost.
-            let e = Self::add(e, Self::sub(u, u));
-            let tail = Self::fma(z, Self::add(half, r), Self::mul(e, s(LN2_LO)));
-            let ln = Self::fma(e, s(LN2_HI), Self::sub(f, Self::sub(half, tail)));
-            (ln, reciprocal)
+            let e = vectors!(N; |i| Self::add(e[i], Self::sub(u[i], u[i])));
+            let low = vectors!(N; |i| Self::mul(e[i], c(LN2_LO)));
+            let tail = vectors!(N; |i| Self::fma(z[i], Self::add(half[i], r[i]), low[i]));
+            let rest = vectors!(N; |i| Self::sub(f[i], Self::sub(half[i], tail[i])));
+            (vectors!(N; |i| Self::fma(e[i], c(LN2_HI), rest[i])), reciprocal)
         }
     }
 }
+
+/// ln 2 in two pieces, the first with room for a factor.
+const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
+const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
 
 /// Four lanes as an array.
 #[derive(Debug, Clone, Copy)]
@@ -463,8 +486,9 @@ mod tests {
                 // SAFETY: all lengths are multiples of eight.
                 unsafe {
                     let x = S::load(self.x.as_ptr().add(i));
-                    S::store(self.exp.as_mut_ptr().add(i), S::exp(x));
-                    let (ln, reciprocal) = S::ln_1p_and_reciprocal(x);
+                    let [exp] = S::exp([x]);
+                    S::store(self.exp.as_mut_ptr().add(i), exp);
+                    let ([ln], [reciprocal]) = S::ln_1p_and_reciprocal([x]);
                     S::store(self.ln.as_mut_ptr().add(i), ln);
                     S::store(self.reciprocal.as_mut_ptr().add(i), reciprocal);
                 }
