@@ -2,6 +2,7 @@
 
 pub mod data;
 mod error;
+pub mod optim;
 
 pub use data::Points;
 pub use error::{Cause, Error, ErrorKind, Result};

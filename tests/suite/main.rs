@@ -1,1 +1,3 @@
 //! One test binary, one module per promise.
+
+mod optim;
