@@ -19,7 +19,7 @@ pub struct Lbfgs {
     pub decrease: f64,
     /// Iterations over which the decrease is measured.
     pub window: usize,
-    /// The most a coordinate moves in the first trial of an iteration.
+    /// The most a coordinate moves in one iteration.
     pub longest_step: Option<f64>,
     /// The box to stay in.
     pub bounds: Bounds,
@@ -83,13 +83,18 @@ impl Lbfgs {
         for fresh in [false, true] {
             let pairs: &[Pair] = if fresh { &[] } else { &memory.pairs };
             let mut direction = descent(pairs, &at.gradient, &held);
-            self.confine(&at.theta, &mut direction);
+            let share = self.reach(&direction);
+            if share < 1.0 {
+                direction.iter_mut().for_each(|d| *d *= share);
+            }
+            self.bounds.shorten(&at.theta, &mut direction);
             let slope = dot(&at.gradient, &direction);
             if slope.is_nan() || slope >= 0.0 || (fresh && memory.pairs.is_empty()) {
                 continue;
             }
             promise.get_or_insert(-slope);
-            let longest = self.bounds.reach(&at.theta, &direction).max(1.0);
+            // Both are 1 or more by now, but for rounding.
+            let longest = self.bounds.reach(&at.theta, &direction).min(self.reach(&direction)).max(1.0);
             let ray = Ray { from: at, direction: &direction, slope, longest, bounds: &self.bounds };
             if let Some(next) = ray.search(meter)? {
                 if fresh {
@@ -104,13 +109,9 @@ impl Lbfgs {
         Err(if promise.is_some_and(|promise| promise <= rounding) { Stop::Rounding } else { Stop::LineSearch })
     }
 
-    /// Shortens a direction to the longest step and to the box.
-    fn confine(&self, theta: &[f64], direction: &mut [f64]) {
-        let share = self.longest_step.map_or(1.0, |longest| longest / largest(direction));
-        if share < 1.0 {
-            direction.iter_mut().for_each(|d| *d *= share);
-        }
-        self.bounds.shorten(theta, direction);
+    /// How many times the direction fits into the longest step.
+    fn reach(&self, direction: &[f64]) -> f64 {
+        self.longest_step.map_or(f64::INFINITY, |longest| longest / largest(direction))
     }
 
     fn remember(&self, memory: &mut Memory, at: &Point, next: &Point) {
@@ -163,4 +164,85 @@ fn add(a: &mut [f64], c: f64, b: &[f64]) {
 
 fn keep_last<T>(of: &mut Vec<T>, n: usize) {
     of.drain(..of.len().saturating_sub(n));
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::optim::Limits;
+
+    /// H ← (I − ρ s yᵀ) H (I − ρ y sᵀ) + ρ s sᵀ, from H = γ I, with full matrices.
+    fn dense(pairs: &[Pair], gradient: &[f64]) -> Vec<f64> {
+        let n = gradient.len();
+        let newest = pairs.last().unwrap();
+        let gamma = dot(&newest.s, &newest.y) / dot(&newest.y, &newest.y);
+        let unit = |i, j| if i == j { 1.0 } else { 0.0 };
+        let mut h: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| gamma * unit(i, j)).collect()).collect();
+        for Pair { s, y } in pairs {
+            let rho = 1.0 / dot(s, y);
+            let left = |i: usize, k: usize| unit(i, k) - rho * s[i] * y[k];
+            let entry = |i: usize, j: usize| {
+                let sandwich = (0..n).flat_map(|k| (0..n).map(move |l| (k, l)));
+                sandwich.map(|(k, l)| left(i, k) * h[k][l] * left(j, l)).sum::<f64>() + rho * s[i] * s[j]
+            };
+            h = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
+        }
+        h.iter().map(|row| -dot(row, gradient)).collect()
+    }
+
+    fn pairs() -> Vec<Pair> {
+        vec![
+            Pair { s: vec![1.0, 0.5, -0.2], y: vec![2.0, 0.1, 0.3] },
+            Pair { s: vec![-0.3, 0.4, 0.9], y: vec![0.2, 1.0, 0.7] },
+            Pair { s: vec![0.1, -0.6, 0.2], y: vec![0.5, -2.0, 0.1] },
+        ]
+    }
+
+    #[test]
+    fn two_loops_equal_full_matrices() {
+        let gradient = [0.7, -1.1, 0.4];
+        let fast = descent(&pairs(), &gradient, &[false; 3]);
+        for (a, b) in fast.iter().zip(dense(&pairs(), &gradient)) {
+            assert!((a - b).abs() < 1e-13, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn held_coordinates_are_as_if_absent() {
+        let without: Vec<Pair> =
+            pairs().iter().map(|p| Pair { s: vec![p.s[0], p.s[2]], y: vec![p.y[0], p.y[2]] }).collect();
+        let fast = descent(&pairs(), &[0.7, -1.1, 0.4], &[false, true, false]);
+        let slow = descent(&without, &[0.7, 0.4], &[false; 2]);
+        assert_eq!(fast, [slow[0], 0.0, slow[1]]);
+    }
+
+    #[test]
+    fn a_pair_without_curvature_is_left_out() {
+        let point = |x: f64, g: f64| Point { theta: vec![x], value: 0.0, gradient: vec![g] };
+        let (method, mut memory) = (Lbfgs::default(), Memory::default());
+        method.remember(&mut memory, &point(0.0, -1.0), &point(1.0, -2.0));
+        assert!(memory.pairs.is_empty());
+        method.remember(&mut memory, &point(0.0, -1.0), &point(1.0, -0.5));
+        assert_eq!(memory.pairs.len(), 1);
+    }
+
+    #[test]
+    fn pairs_that_lead_nowhere_are_forgotten() {
+        // Finite on the line y = 0 only, which the pair bends away from and steepest descent does not.
+        let mut line = |x: &[f64], g: &mut [f64]| {
+            g[0] = 2.0 * (x[0] - 3.0);
+            if x[1] == 0.0 { (x[0] - 3.0).powi(2) } else { f64::NAN }
+        };
+        let limits = Limits::default();
+        let mut meter = Meter::new(&mut line, &limits, Instant::now());
+        let mut at = meter.evaluate(vec![0.0, 0.0]).unwrap().unwrap();
+        let mut memory = Memory { pairs: vec![Pair { s: vec![1.0, 1.0], y: vec![1.0, 0.0] }], recent: vec![] };
+        Lbfgs::default().step(&mut at, &mut memory, &mut meter).unwrap();
+        assert!(at.value < 9.0);
+        assert_eq!(memory.pairs.len(), 1);
+        assert_eq!(memory.pairs[0].s[1], 0.0);
+    }
 }

@@ -83,7 +83,8 @@ pub struct Outcome {
 
 impl Outcome {
     pub(super) fn new(meter: &Meter<'_>, state: State, stop: Stop, bounds: &Bounds) -> Self {
-        let best = meter.best();
+        // Where rounding makes values equal, the later point has the smaller gradient.
+        let best = if state.at.value <= meter.best().value { &state.at } else { meter.best() };
         Self {
             theta: best.theta.clone(),
             value: best.value,
