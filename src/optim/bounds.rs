@@ -85,3 +85,21 @@ impl Bounds {
         at.gradient.iter().zip(self.held(at)).filter(|(_, held)| !held).fold(0.0, |m, (g, _)| g.abs().max(m))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_direction_is_cut_to_the_box() {
+        let bounds = Bounds::Each(vec![(0.0, 1.0), (f64::NEG_INFINITY, 2.0), (-4.0, f64::INFINITY)]);
+        let theta = [0.5, 0.0, 0.0];
+        let mut direction = [3.0, 0.5, -1.0];
+        assert_eq!(bounds.reach(&theta, &direction), 0.5 / 3.0);
+        bounds.shorten(&theta, &mut direction);
+        assert_eq!(direction, [0.5, 0.5, -1.0]);
+        assert_eq!(bounds.reach(&theta, &direction), 1.0);
+        assert_eq!(bounds.reach(&theta, &[0.0, 0.5, -1.0]), 4.0);
+        assert_eq!(Bounds::Free.reach(&theta, &direction), f64::INFINITY);
+    }
+}

@@ -104,6 +104,38 @@ fn restarts_share_flag_and_time() {
 }
 
 #[test]
+fn restarts_end_at_one_deadline() {
+    let slow = |i: usize| {
+        let mut valleys = valleys(i);
+        move |x: &[f64], g: &mut [f64]| {
+            std::thread::sleep(Duration::from_millis(10));
+            valleys(x, g)
+        }
+    };
+    let limits = Limits { time: Some(Duration::from_millis(55)), ..Limits::default() };
+    let restarts = Restarts { limits, ..Restarts::default() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let found = pool.install(|| restarts.run(starts(), slow, |_| ()).unwrap());
+    // Sleeps last at least as long as asked.
+    assert!(found.iter().map(|o| o.evaluations).sum::<usize>() <= 6);
+    assert!(found.iter().any(|o| o.stop == Stop::Time));
+}
+
+#[test]
+fn nobody_is_dropped_or_goes_on_after_a_round_cut_short() {
+    let restarts = Restarts { screening: vec![Screening { iterations: 3, keep: 0.3 }], ..Restarts::default() };
+    // Whoever stops start 0 wants to stop it all.
+    let watch = |i: usize| {
+        move |p: &Progress<'_>| {
+            if i == 0 && p.iteration == 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    };
+    let found = restarts.run(starts(), valleys, watch).unwrap();
+    assert_eq!(found[0].stop, Stop::Interrupted);
+    assert!(found.iter().all(|o| o.stop != Stop::Screened && o.iterations <= 3));
+}
+
+#[test]
 fn restarts_that_all_fail_are_an_error_with_a_reason() {
     let found = Restarts::default().run(starts(), |_| valleys(3), |_| ()).unwrap();
     let error = best(&found).unwrap_err();
