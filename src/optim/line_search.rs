@@ -76,7 +76,7 @@ impl Ray<'_> {
             if !self.falls_enough(&trial, best) {
                 high = Some(trial);
                 step = between(&low, &trial);
-            } else if trial.slope >= CURVATURE * self.slope || step >= self.longest {
+            } else if trial.slope >= CURVATURE * self.slope || step >= 0.999 * self.longest {
                 return Ok(Some(point));
             } else {
                 let before = std::mem::replace(&mut low, trial);
