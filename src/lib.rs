@@ -5,6 +5,7 @@ mod error;
 pub mod gp;
 pub mod kernel;
 pub mod linalg;
+pub mod optim;
 pub mod program;
 mod threads;
 
