@@ -2,6 +2,7 @@
 
 pub mod data;
 mod error;
+pub mod fit;
 pub mod gp;
 pub mod kernel;
 pub mod linalg;
@@ -11,5 +12,7 @@ mod threads;
 
 pub use data::{Dataset, Points, Scaling};
 pub use error::{Cause, Error, ErrorKind, Place, Result, Row};
+pub use fit::{Fit, Model};
+pub use gp::Prediction;
 pub use kernel::Kernel;
 pub use threads::Threads;
