@@ -2,6 +2,7 @@
 
 pub mod data;
 mod error;
+mod file;
 pub mod fit;
 pub mod gp;
 pub mod kernel;

@@ -1,6 +1,7 @@
 //! Where data, kernel, process and optimiser meet: options become a fitted model with an honest account.
 
 mod account;
+mod file;
 mod model;
 mod objective;
 mod periodogram;

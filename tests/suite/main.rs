@@ -5,6 +5,7 @@ mod bad_data;
 mod golden;
 mod kernels;
 mod kit;
+mod models;
 mod optim;
 mod paper;
 mod tables;
