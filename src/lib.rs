@@ -6,6 +6,7 @@ pub mod file;
 pub mod gp;
 pub mod kernel;
 pub mod linalg;
+pub mod plot;
 pub mod program;
 mod threads;
 
