@@ -6,6 +6,7 @@ mod golden;
 mod kernels;
 mod kit;
 mod paper;
+mod plots;
 mod tables;
 mod text;
 mod times;
