@@ -2,12 +2,13 @@
 
 pub mod data;
 mod error;
-mod file;
+pub mod file;
 pub mod fit;
 pub mod gp;
 pub mod kernel;
 pub mod linalg;
 pub mod optim;
+pub mod plot;
 pub mod program;
 mod threads;
 

@@ -8,6 +8,7 @@ mod kit;
 mod models;
 mod optim;
 mod paper;
+mod plots;
 mod tables;
 mod text;
 mod times;
