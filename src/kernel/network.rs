@@ -65,7 +65,7 @@ impl Kernel {
     /// A network whose Linear layers may bring their weights (row by row) and biases.
     pub(crate) fn network_with(
         inputs: Vec<Kernel>,
-        layers: &[(Layer, Option<(Vec<Param>, Vec<Param>)>)],
+        layers: &[LayerParams],
     ) -> Result<Kernel> {
         let mut row = inputs;
         for (layer, params) in layers {
@@ -91,7 +91,7 @@ impl Kernel {
                     };
                     (0..width).map(unit).collect::<Result<_>>()?
                 }
-                Layer::Product(width) if n % width == 0 => {
+                Layer::Product(width) if n.is_multiple_of(width) => {
                     row.chunks(n / width).map(|group| Kernel::product(group.iter().cloned())).collect()
                 }
                 Layer::Product(width) => {
@@ -129,11 +129,14 @@ impl Kernel {
     }
 }
 
+/// A layer with the weights (row by row) and biases of its units, where it has any.
+pub(crate) type LayerParams = (Layer, Option<(Vec<Param>, Vec<Param>)>);
+
 /// A network found in a graph.
 pub(crate) struct Network {
     pub inputs: Vec<Kernel>,
     /// From the inputs to the output; Linear layers with weights and biases.
-    pub layers: Vec<(Layer, Option<(Vec<Param>, Vec<Param>)>)>,
+    pub layers: Vec<LayerParams>,
 }
 
 /// For every unit of a graph, the units that use it.

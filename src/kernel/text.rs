@@ -10,6 +10,7 @@
 //! value  := number [`!`] | `?` | name          (`!` holds it there, `?` leaves it open)
 //! ```
 
+use super::network::LayerParams;
 use super::primitive::Size;
 use super::{Column, Columns, Kernel, Kind, Layer, Param, Primitive, Role, Sharing, Task, Transform, Unit};
 use crate::error::{Error, ErrorKind, Result};
@@ -269,7 +270,7 @@ impl Parser<'_> {
         Kernel::network_with(inputs, &layers).map_err(|e| self.error_at(start, e.to_string()))
     }
 
-    fn layer(&mut self) -> Result<(Layer, Option<(Vec<Param>, Vec<Param>)>)> {
+    fn layer(&mut self) -> Result<LayerParams> {
         let at = self.at;
         let word = self.take_word();
         let width = |prefix: &str| {
@@ -430,9 +431,9 @@ fn is_keyword(name: &str) -> bool {
 fn suggestion(word: &str) -> String {
     let upper = word.to_uppercase();
     let names = Kind::all().into_iter().map(|k| k.row().name);
-    let close = names.filter(|name| {
+    let mut close = names.filter(|name| {
         let common = name.chars().zip(upper.chars()).take_while(|(a, b)| a == b).count();
         *name == upper || (common >= 2 && common + 2 >= name.len())
     });
-    close.last().map_or(String::new(), |name| format!("; did you mean {name}?"))
+    close.next_back().map_or(String::new(), |name| format!("; did you mean {name}?"))
 }

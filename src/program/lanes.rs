@@ -78,15 +78,15 @@ unsafe fn affine<S: Simd>(weights: Weights, inputs: &[*const f64], outputs: &[*m
     // SAFETY: as promised by the caller.
     unsafe {
         while r + 4 <= outputs.len() {
-            rows::<S, 4>(weights.from_row(r), inputs, &outputs[r..], start.from_row(r), len);
+            rows::<S, 4>(weights.at_row(r), inputs, &outputs[r..], start.at_row(r), len);
             r += 4;
         }
         if r + 2 <= outputs.len() {
-            rows::<S, 2>(weights.from_row(r), inputs, &outputs[r..], start.from_row(r), len);
+            rows::<S, 2>(weights.at_row(r), inputs, &outputs[r..], start.at_row(r), len);
             r += 2;
         }
         if r < outputs.len() {
-            rows::<S, 1>(weights.from_row(r), inputs, &outputs[r..], start.from_row(r), len);
+            rows::<S, 1>(weights.at_row(r), inputs, &outputs[r..], start.at_row(r), len);
         }
     }
 }
@@ -101,7 +101,7 @@ pub(super) struct Weights {
 
 impl Weights {
     #[inline(always)]
-    unsafe fn from_row(self, r: usize) -> Self {
+    unsafe fn at_row(self, r: usize) -> Self {
         // SAFETY: the caller stays within the matrix.
         Self { at: unsafe { self.at.add(r * self.row_step) }, ..self }
     }
@@ -119,7 +119,7 @@ pub(super) enum Start {
 
 impl Start {
     #[inline(always)]
-    unsafe fn from_row(self, r: usize) -> Self {
+    unsafe fn at_row(self, r: usize) -> Self {
         match self {
             // SAFETY: the caller stays within the biases.
             Start::Bias(p) => Start::Bias(unsafe { p.add(r) }),
@@ -136,13 +136,13 @@ unsafe fn rows<S: Simd, const R: usize>(
     start: Start,
     len: usize,
 ) {
-    let two = 2 * S::LANES;
     let mut k = 0;
     // SAFETY: as in affine.
     unsafe {
-        while k + two <= len {
+        // Two vectors: three would not leave the registers enough room.
+        while k + 2 * S::LANES <= len {
             block::<S, R, 2>(w, inputs, outputs, start, k);
-            k += two;
+            k += 2 * S::LANES;
         }
         if k < len {
             block::<S, R, 1>(w, inputs, outputs, start, k);
@@ -208,7 +208,7 @@ unsafe fn squares<S: Simd>(
     let mut r = 0;
     macro_rules! rows {
         ($r:literal) => {{
-            let (w, s, two) = (weights.from_row(r), start.from_row(r), 2 * S::LANES);
+            let (w, s, two) = (weights.at_row(r), start.at_row(r), 2 * S::LANES);
             let mut k = 0;
             while k + two <= len {
                 square_block::<S, $r, 2>(w, inputs, fixed, &outputs[r..], s, k);

@@ -187,13 +187,13 @@ pub(super) trait Simd: Copy + 'static {
     #[inline(always)]
     unsafe fn ln_1p_and_reciprocal<const N: usize>(x: [Self::V; N]) -> ([Self::V; N], [Self::V; N]) {
         const L: [f64; 7] = [
-            6.666_666_666_666_735_13e-1,
-            3.999_999_999_940_941_908e-1,
-            2.857_142_874_366_239_149e-1,
-            2.222_219_843_214_978_396e-1,
-            1.818_357_216_161_805_012e-1,
-            1.531_383_769_920_937_332e-1,
-            1.479_819_860_511_658_591e-1,
+            0.666_666_666_666_673_5,
+            0.399_999_999_994_094_2,
+            0.285_714_287_436_623_9,
+            0.222_221_984_321_497_84,
+            0.181_835_721_616_180_5,
+            0.153_138_376_992_093_73,
+            0.147_981_986_051_165_86,
         ];
         unsafe {
             let c = Self::splat;
@@ -227,8 +227,8 @@ pub(super) trait Simd: Copy + 'static {
 }
 
 /// ln 2 in two pieces, the first with room for a factor.
-const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
-const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
+const LN2_HI: f64 = 0.693_147_180_369_123_8;
+const LN2_LO: f64 = 1.908_214_929_270_587_7e-10;
 
 /// Four lanes as an array.
 #[derive(Debug, Clone, Copy)]
