@@ -63,10 +63,7 @@ impl Kernel {
     }
 
     /// A network whose Linear layers may bring their weights (row by row) and biases.
-    pub(crate) fn network_with(
-        inputs: Vec<Kernel>,
-        layers: &[LayerParams],
-    ) -> Result<Kernel> {
+    pub(crate) fn network_with(inputs: Vec<Kernel>, layers: &[LayerParams]) -> Result<Kernel> {
         let mut row = inputs;
         for (layer, params) in layers {
             let n = row.len();

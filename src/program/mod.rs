@@ -11,6 +11,8 @@ mod profile;
 mod simd;
 mod step;
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use simd::Level;
 pub use tile::Scratch;

@@ -5,6 +5,8 @@
 //! (see [`dispatch`]), and pointers must have `LANES` readable or writable entries.
 
 use super::lanes::Loops;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512};
 use std::sync::OnceLock;
 
 /// The instruction sets this build can use.
@@ -82,9 +84,9 @@ pub(super) fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
 /// 1.5·2⁵² + 1023: adding it to x leaves the nearest integer to x, plus the exponent's bias, in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0 + 1023.0;
 /// Bits of √½: the mantissa is brought to [√½, √2).
-const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
+pub(super) const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
 /// 2⁵²
-const TWO_52: f64 = 4_503_599_627_370_496.0;
+pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 
 /// An array of vectors, each computed by itself. A macro: a closure would not be compiled for the instruction set.
 macro_rules! vectors {
@@ -318,156 +320,6 @@ impl Simd for Portable {
             f64::from_bits(u[i].to_bits().wrapping_sub(e << 52))
         });
         (e, m)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Avx2, Avx512};
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! The same operations by intrinsics. SAFETY throughout: the caller enables the instructions.
-    use super::{SQRT_HALF, Simd, TWO_52};
-    use std::arch::x86_64::*;
-
-    #[derive(Debug, Clone, Copy)]
-    pub(in super::super) struct Avx2;
-
-    impl Simd for Avx2 {
-        type V = __m256d;
-        const LANES: usize = 4;
-        #[inline(always)]
-        unsafe fn splat(a: f64) -> Self::V {
-            unsafe { _mm256_set1_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f64) -> Self::V {
-            unsafe { _mm256_loadu_pd(p) }
-        }
-        #[inline(always)]
-        unsafe fn store(p: *mut f64, a: Self::V) {
-            unsafe { _mm256_storeu_pd(p, a) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_add_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_sub_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_mul_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_div_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sqrt(a: Self::V) -> Self::V {
-            unsafe { _mm256_sqrt_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm256_fmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm256_fnmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_max_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
-            unsafe { _mm256_blendv_pd(y, x, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)) }
-        }
-        #[inline(always)]
-        unsafe fn power_of_two(t: Self::V) -> Self::V {
-            unsafe { _mm256_castsi256_pd(_mm256_slli_epi64::<52>(_mm256_castpd_si256(t))) }
-        }
-        #[inline(always)]
-        unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
-            unsafe {
-                let bits = _mm256_castpd_si256(u);
-                let e = _mm256_srli_epi64::<52>(_mm256_sub_epi64(bits, _mm256_set1_epi64x(SQRT_HALF as i64)));
-                let m = _mm256_castsi256_pd(_mm256_sub_epi64(bits, _mm256_slli_epi64::<52>(e)));
-                let two = _mm256_set1_pd(TWO_52);
-                (_mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(e, _mm256_castpd_si256(two))), two), m)
-            }
-        }
-    }
-
-    #[derive(Debug, Clone, Copy)]
-    pub(in super::super) struct Avx512;
-
-    impl Simd for Avx512 {
-        type V = __m512d;
-        const LANES: usize = 8;
-        #[inline(always)]
-        unsafe fn splat(a: f64) -> Self::V {
-            unsafe { _mm512_set1_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f64) -> Self::V {
-            unsafe { _mm512_loadu_pd(p) }
-        }
-        #[inline(always)]
-        unsafe fn store(p: *mut f64, a: Self::V) {
-            unsafe { _mm512_storeu_pd(p, a) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_add_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_sub_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_mul_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_div_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sqrt(a: Self::V) -> Self::V {
-            unsafe { _mm512_sqrt_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm512_fmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm512_fnmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_max_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
-            unsafe { _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b), y, x) }
-        }
-        #[inline(always)]
-        unsafe fn power_of_two(t: Self::V) -> Self::V {
-            unsafe { _mm512_castsi512_pd(_mm512_slli_epi64::<52>(_mm512_castpd_si512(t))) }
-        }
-        #[inline(always)]
-        unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
-            unsafe {
-                let bits = _mm512_castpd_si512(u);
-                let e = _mm512_srli_epi64::<52>(_mm512_sub_epi64(bits, _mm512_set1_epi64(SQRT_HALF as i64)));
-                let m = _mm512_castsi512_pd(_mm512_sub_epi64(bits, _mm512_slli_epi64::<52>(e)));
-                let two = _mm512_set1_pd(TWO_52);
-                (_mm512_sub_pd(_mm512_castsi512_pd(_mm512_or_si512(e, _mm512_castpd_si512(two))), two), m)
-            }
-        }
     }
 }
 
