@@ -247,7 +247,12 @@ impl Fit {
             for (i, start) in starts.into_iter().enumerate() {
                 let left = self.time.map(|t| t.saturating_sub(clock.elapsed()));
                 let limits = Limits { time: left, ..limits.clone() };
-                outcomes.push(optimizer.minimize(&mut evidence(threads).objective()?, start, &limits, &mut watch(i))?);
+                outcomes.push(optimizer.minimize(
+                    &mut evidence(threads).objective()?,
+                    start,
+                    &limits,
+                    &mut watch(i),
+                )?);
             }
             outcomes
         } else {
@@ -313,7 +318,10 @@ impl Fit {
         if let Some(sd) = self.noise
             && !(sd.is_finite() && sd >= 0.0)
         {
-            return Err(Error::option("noise", format!("a standard deviation must be finite and not negative: {sd}")));
+            return Err(Error::option(
+                "noise",
+                format!("a standard deviation must be finite and not negative: {sd}"),
+            ));
         }
         if let Some(column) = (0..data.d()).find(|&c| data.x().column(c).iter().any(|v| !v.is_finite())) {
             let row = data.x().column(column).iter().position(|v| !v.is_finite()).unwrap_or(0);

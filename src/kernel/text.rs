@@ -66,7 +66,8 @@ impl Parser<'_> {
     }
 
     fn error_at(&self, at: usize, message: impl Into<String>) -> Error {
-        let kind = ErrorKind::KernelText { text: self.text.replace(['\n', '\t', '\r'], " "), at, message: message.into() };
+        let kind =
+            ErrorKind::KernelText { text: self.text.replace(['\n', '\t', '\r'], " "), at, message: message.into() };
         Error::new(kind).with_hint("`covary kernels` lists the primitives and the way to write them")
     }
 
@@ -143,7 +144,11 @@ impl Parser<'_> {
             self.expect('=')?;
             // `0.5`, `0.5!` and `?` up to the semicolon are values; all else is a kernel.
             let start = self.at;
-            let value = if self.eat('?') { Some((None, false)) } else { self.number().ok().map(|v| (Some(v), self.eat('!'))) };
+            let value = if self.eat('?') {
+                Some((None, false))
+            } else {
+                self.number().ok().map(|v| (Some(v), self.eat('!')))
+            };
             let named = match value {
                 Some((v, held)) if self.peek() == Some(';') => Named::Value(v, held, None),
                 _ => {

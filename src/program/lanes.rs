@@ -11,7 +11,14 @@ use crate::kernel::Profile;
 #[allow(clippy::missing_safety_doc)]
 pub(super) trait Loops: Simd {
     unsafe fn affine(weights: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize);
-    unsafe fn squares(w: Weights, inputs: &[*const f64], fixed: &[f64], outputs: &[*mut f64], start: Start, len: usize);
+    unsafe fn squares(
+        w: Weights,
+        inputs: &[*const f64],
+        fixed: &[f64],
+        outputs: &[*mut f64],
+        start: Start,
+        len: usize,
+    );
     unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize);
     unsafe fn values(profile: Profile, shape: f64, planes: profile::Planes);
     unsafe fn values_and_slopes(profile: Profile, shape: f64, planes: profile::Planes);
@@ -122,7 +129,13 @@ impl Start {
 }
 
 #[inline(always)]
-unsafe fn rows<S: Simd, const R: usize>(w: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize) {
+unsafe fn rows<S: Simd, const R: usize>(
+    w: Weights,
+    inputs: &[*const f64],
+    outputs: &[*mut f64],
+    start: Start,
+    len: usize,
+) {
     let two = 2 * S::LANES;
     let mut k = 0;
     // SAFETY: as in affine.
