@@ -51,12 +51,20 @@ pub fn model(path: &Path) -> Result<Model, Failure> {
 /// Says what a fit needs, and refuses what this machine cannot hold.
 pub fn check_memory(fit: &Fit, n: usize, d: usize, talk: &crate::output::Talk) -> Result<(), Failure> {
     let need = fit.memory(n, d);
-    talk.say(&format!("method exact: {n} rows, {d} input column{}, about {} of memory", if d == 1 { "" } else { "s" }, bytes(need)));
+    talk.say(&format!(
+        "method exact: {n} rows, {d} input column{}, about {} of memory",
+        if d == 1 { "" } else { "s" },
+        bytes(need)
+    ));
     match available() {
         Some(free) if need > free => {
             let fits = ((free as f64 / 16.0).sqrt() as usize / 100) * 100;
             let message = format!("{} are needed, {} are available", bytes(need), bytes(free));
-            Err(Failure::refused("memory", message, format!("the exact method fits about {fits} rows here: `--rows {fits}`")))
+            Err(Failure::refused(
+                "memory",
+                message,
+                format!("the exact method fits about {fits} rows here: `--rows {fits}`"),
+            ))
         }
         _ => Ok(()),
     }

@@ -95,9 +95,7 @@ impl Sink {
     pub fn write(&mut self, text: &str) -> Result<(), Failure> {
         match self {
             Self::File(draft) => draft.write_all(text.as_bytes()).map_err(|e| Failure::writing("the output file", e)),
-            Self::Stdout(out) => {
-                out.write_all(text.as_bytes()).map_err(|e| Failure::writing("standard output", e))
-            }
+            Self::Stdout(out) => out.write_all(text.as_bytes()).map_err(|e| Failure::writing("standard output", e)),
         }
     }
 
@@ -139,7 +137,9 @@ pub fn columns(header: &[&str], rows: &[Vec<String>]) -> String {
     let count = |s: &str| s.chars().count();
     let width = |c: usize| rows.iter().map(|r| count(&r[c])).chain([count(header[c])]).max().unwrap_or(0);
     let widths: Vec<usize> = (0..header.len()).map(width).collect();
-    let right = |c: usize| c > 0 && rows.iter().all(|r| r[c].is_empty() || r[c].trim_end_matches(" %").parse::<f64>().is_ok());
+    let right = |c: usize| {
+        c > 0 && rows.iter().all(|r| r[c].is_empty() || r[c].trim_end_matches(" %").parse::<f64>().is_ok())
+    };
     let mut text = String::new();
     let mut line = |cells: Vec<&str>| {
         let cell = |(c, s): (usize, &&str)| match right(c) {

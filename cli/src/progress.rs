@@ -40,8 +40,9 @@ impl Checkpoint {
             Error::new(ErrorKind::ModelFile { path: path.into(), reason }).with_hint(hint)
         };
         let bytes = std::fs::read(path).map_err(|source| Error::from(ErrorKind::Io { path: path.into(), source }))?;
-        let found: Checkpoint = serde_json::from_slice(&bytes)
-            .map_err(|e| refuse(format!("not a covary checkpoint: {e}"), "`covary fit --checkpoint FILE` writes one"))?;
+        let found: Checkpoint = serde_json::from_slice(&bytes).map_err(|e| {
+            refuse(format!("not a covary checkpoint: {e}"), "`covary fit --checkpoint FILE` writes one")
+        })?;
         let same = "resume with the data, kernel and seed it was made with";
         for (what, a, b) in [
             ("format", &found.format, &like.format),
@@ -60,9 +61,8 @@ impl Checkpoint {
     }
 
     fn save(&self, path: &Path) -> Result<()> {
-        let bytes = serde_json::to_vec(self).map_err(|e| {
-            Error::from(ErrorKind::Io { path: path.into(), source: e.into() })
-        })?;
+        let bytes = serde_json::to_vec(self)
+            .map_err(|e| Error::from(ErrorKind::Io { path: path.into(), source: e.into() }))?;
         write_atomically(path, &bytes)
     }
 }

@@ -65,7 +65,8 @@ pub fn backtest(forecaster: &Forecaster, data: &Dataset, steps: usize, origins: 
         }
         if origin == 0 {
             let m = season(&past, &axis);
-            let (sum, count) = (m..end).fold((0.0, 0.0), |(s, c), i| (s + (data.y()[i] - data.y()[i - m]).abs(), c + 1.0));
+            let (sum, count) =
+                (m..end).fold((0.0, 0.0), |(s, c), i| (s + (data.y()[i] - data.y()[i - m]).abs(), c + 1.0));
             scale = if sum > 0.0 { sum / count } else { 1.0 };
         }
         ends.push(axis.to_text(data.x().column(0)[end - 1])?);

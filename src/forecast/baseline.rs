@@ -48,7 +48,11 @@ impl Baseline {
                     }
                 };
                 let errors = (1..y.len()).map(|i| {
-                    let until = if times[i] - season as f64 * step >= first { times[i] - season as f64 * step } else { times[i - 1] };
+                    let until = if times[i] - season as f64 * step >= first {
+                        times[i] - season as f64 * step
+                    } else {
+                        times[i - 1]
+                    };
                     y[i] - back(times[i], until)
                 });
                 (future.iter().map(|&t| back(t, last)).collect(), spread(errors))

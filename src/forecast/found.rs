@@ -87,7 +87,8 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
             other.push("another pattern".to_string());
             continue;
         };
-        let value = |group: &str| p.group(group).and_then(|g| g.first()).map(|v| v.value_or_default() * scaling.width(0));
+        let value =
+            |group: &str| p.group(group).and_then(|g| g.first()).map(|v| v.value_or_default() * scaling.width(0));
         match p.kind() {
             Kind::Lin | Kind::Poly(_) => trends += 1,
             Kind::Per => periods.extend(value("p")),
@@ -102,7 +103,14 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
         }
     }
     // Equal in words is equal; what repeats less than once within the record is a slow change.
-    periods.retain(|p| if *p > span { lengths.push(*p); false } else { true });
+    periods.retain(|p| {
+        if *p > span {
+            lengths.push(*p);
+            false
+        } else {
+            true
+        }
+    });
     periods.sort_by(f64::total_cmp);
     let mut cycles: Vec<String> = periods.iter().map(|p| axis.in_words(*p)).collect();
     cycles.dedup();
@@ -110,7 +118,7 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
     let speed = match quickest {
         l if l.is_infinite() => None,
         l if l > 2.0 * span => Some("very slowly".to_string()),
-        l => Some(format!("over about {}", axis.in_words(l))),
+        l => Some(format!("over {}", axis.in_words(l))),
     };
     let growth = match (trends, fitted.model.link()) {
         (0, _) => None,
@@ -120,7 +128,9 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
     };
     let mut text = match (cycles.is_empty(), growth) {
         (false, None) => format!("a pattern repeating every {}", cycles.join(" and ")),
-        (false, Some(_)) => format!("a pattern repeating every {} that grows or shrinks with time", cycles.join(" and ")),
+        (false, Some(_)) => {
+            format!("a pattern repeating every {} that grows or shrinks with time", cycles.join(" and "))
+        }
         (true, Some(growth)) => growth.to_string(),
         (true, None) if speed.is_some() => String::new(),
         (true, None) if other.is_empty() => "a constant level".to_string(),
@@ -128,6 +138,7 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
     };
     if let Some(speed) = speed {
         text = match text.is_empty() {
+            true if quickest > 2.0 * span => "a very slow change".to_string(),
             true => format!("a smooth change {speed}"),
             false => format!("{text}, changing {speed}"),
         };

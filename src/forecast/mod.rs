@@ -117,7 +117,8 @@ impl Forecaster {
             return Err(Error::option("transform", message).with_hint("`--transform none` fits the target as it is"));
         }
         let one = |link: Link| -> Result<Fitted> {
-            let linked = if link == Link::Identity { data.clone() } else { data.clone().map_target(|y| link.apply(y))? };
+            let linked =
+                if link == Link::Identity { data.clone() } else { data.clone().map_target(|y| link.apply(y))? };
             let model = self.fit.run_observed(&linked, &watch)?.with_link(link);
             // ln p(y) = ln p(z) + Σ ln |dz/dy|, and z was standardised by its width on the way.
             let width = model.scaling().target_width().ln() * data.n() as f64;

@@ -2,6 +2,7 @@
 
 use super::{Backtest, Finding, Fitted, Forecast};
 use crate::data::TimeAxis;
+use crate::error::Result;
 use crate::fit::{Account, Link};
 use crate::plot::{ForecastPlot, Page};
 
@@ -61,7 +62,7 @@ impl Fitted {
         findings: &[Finding],
         backtest: Option<&Backtest>,
         title: &str,
-    ) -> crate::Result<Page> {
+    ) -> Result<Page> {
         let account = self.model.account();
         let figure = self.plot(forecast, "").figure()?;
         let mut page = Page::new(title).figure(&figure, &caption(self, forecast));
@@ -75,7 +76,8 @@ impl Fitted {
             shown.map(|f| [format!("{:.1} %", 100.0 * f.share), f.words.clone(), f.term.clone()]),
         );
         let columns = forecast.columns();
-        let header: Vec<&str> = [self.data().inputs()[0].as_str()].into_iter().chain(columns.iter().map(String::as_str)).collect();
+        let header: Vec<&str> =
+            [self.data().inputs()[0].as_str()].into_iter().chain(columns.iter().map(String::as_str)).collect();
         let rows = (0..forecast.times.len()).map(|i| {
             let numbers = forecast.row(i).into_iter().map(significant);
             [forecast.times[i].clone()].into_iter().chain(numbers).collect::<Vec<String>>()
@@ -91,9 +93,10 @@ impl Fitted {
                 }),
             );
         }
-        page = page.heading("How the fit went").list(account_words(account, self)).details(
-            Page::new("The kernel as text").preformatted(&account.kernel),
-        );
+        page = page
+            .heading("How the fit went")
+            .list(account_words(account, self))
+            .details(Page::new("The kernel as text").preformatted(&account.kernel));
         Ok(page)
     }
 }
@@ -113,7 +116,12 @@ pub(super) fn backtest_words(b: &Backtest) -> String {
 fn caption(fitted: &Fitted, forecast: &Forecast) -> String {
     let levels: Vec<String> = forecast.bands.iter().map(|b| format!("{} %", b.level)).collect();
     let log = if fitted.model.link() == Link::Log { "; the logarithm was fitted" } else { "" };
-    format!("{} observations, {} steps ahead, intervals of {}{log}", fitted.data().n(), forecast.times.len(), levels.join(" and "))
+    format!(
+        "{} observations, {} steps ahead, intervals of {}{log}",
+        fitted.data().n(),
+        forecast.times.len(),
+        levels.join(" and ")
+    )
 }
 
 fn account_words(account: &Account, fitted: &Fitted) -> Vec<String> {

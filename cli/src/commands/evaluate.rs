@@ -74,7 +74,8 @@ pub fn run(args: &Args, _: &Common, talk: &Talk) -> Result<(), Failure> {
             "n": sums.n, "notes": notes,
         }));
     }
-    let covered: Vec<String> = coverage.map(|(l, c)| format!("{:.1} % within the {l} % interval", 100.0 * c)).collect();
+    let covered: Vec<String> =
+        coverage.map(|(l, c)| format!("{:.1} % within the {l} % interval", 100.0 * c)).collect();
     print(&format!(
         "rmse {}\nmae {}\nmean log density {}\ncrps {}\n{}\nrows {}\n",
         short(rmse),

@@ -23,7 +23,8 @@ impl Search {
             return Err(Failure::usage("kernel", "`search` is not part of this version"));
         }
         let (iterations, restarts) = (self.iterations.unwrap_or(defaults.0), self.restarts.unwrap_or(defaults.1));
-        let mut fit = Fit::new(Kernel::parse(&self.kernel, task)?).seed(seed).iterations(iterations).restarts(restarts);
+        let mut fit =
+            Fit::new(Kernel::parse(&self.kernel, task)?).seed(seed).iterations(iterations).restarts(restarts);
         if self.optimizer == OptimizerArg::Adam {
             fit = fit.optimizer(Adam::default());
         }
@@ -68,7 +69,8 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
         fit = fit.resume_some(checkpoint.states.clone());
     }
-    let beside = || args.output.as_ref().filter(|_| !stdout).map(|o| PathBuf::from(format!("{}.checkpoint", o.display())));
+    let beside =
+        || args.output.as_ref().filter(|_| !stdout).map(|o| PathBuf::from(format!("{}.checkpoint", o.display())));
     let path = args.checkpoint.clone().or_else(|| args.resume.clone()).or_else(beside);
     let watch = Watch::new(talk, (iterations * restarts) as u64, restarts, Some((checkpoint, path)));
     let model = fit.run_observed(&data, |step| watch.step(step))?;

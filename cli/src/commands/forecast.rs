@@ -5,13 +5,14 @@ use crate::failure::Failure;
 use crate::input::{check_memory, peak_memory};
 use crate::output::{Sink, Talk, bytes, columns, csv_line, print_json, short};
 use crate::progress::Watch;
+use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
 use covary::forecast::{
-    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Series, Status, Transform, backtest, findings, forecast_all,
+    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Series, Status, Transform, backtest, findings,
+    forecast_all,
 };
 use covary::kernel::Task;
 use covary::plot::{Colour, Terminal};
-use covary::Dataset;
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
@@ -124,7 +125,10 @@ pub fn backtest_table(b: &Backtest) -> String {
 fn write_table(args: &Args, time: &str, id: Option<&str>, parts: &[(String, &Forecast)]) -> Result<(), Failure> {
     let mut sink = Sink::new(args.output.as_deref())?;
     let mut text = String::new();
-    let levels = Forecast { bands: args.interval.iter().map(|&level| covary::plot::Band { level, ..Default::default() }).collect(), ..Default::default() };
+    let levels = Forecast {
+        bands: args.interval.iter().map(|&level| covary::plot::Band { level, ..Default::default() }).collect(),
+        ..Default::default()
+    };
     csv_line(&mut text, id.map(String::from).into_iter().chain([time.to_string()]).chain(levels.columns()));
     for (name, forecast) in parts {
         for (i, at) in forecast.times.iter().enumerate() {
@@ -206,7 +210,8 @@ fn many(
         let parts: Vec<(String, &Forecast)> = outcomes.iter().map(|o| (o.id.clone(), &o.forecast)).collect();
         write_table(args, &choice.inputs[0], Some(id), &parts)?;
     }
-    let header = [id, "status", "rows", "method", "transform", "log_marginal_likelihood", "converged", "seconds", "message"];
+    let header =
+        [id, "status", "rows", "method", "transform", "log_marginal_likelihood", "converged", "seconds", "message"];
     let cells = |o: &Outcome| -> Vec<String> {
         let word = |v: Value| v.as_str().unwrap_or_default().to_string();
         vec![
@@ -234,7 +239,10 @@ fn many(
         talk.say(&columns(&header, &rows));
     }
     let seconds = clock.elapsed().as_secs_f64();
-    talk.say(&format!("{} series in {seconds:.1} s: {ok} fitted, {fallback} by a simple method, {failed} failed", outcomes.len()));
+    talk.say(&format!(
+        "{} series in {seconds:.1} s: {ok} fitted, {fallback} by a simple method, {failed} failed",
+        outcomes.len()
+    ));
     if talk.json {
         let value = |o: &Outcome| {
             let mut value = json!(o);
@@ -251,7 +259,10 @@ fn many(
     }
     if ok + fallback == 0 {
         let first = outcomes.first().map_or("there is none", |o| o.message.as_str()).to_string();
-        let kind = covary::ErrorKind::NotATable { file: args.data.clone(), found: format!("no series could be forecast; the first: {first}") };
+        let kind = covary::ErrorKind::NotATable {
+            file: args.data.clone(),
+            found: format!("no series could be forecast; the first: {first}"),
+        };
         return Err(Failure::data(kind.into()));
     }
     Ok(())

@@ -22,7 +22,16 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     }
     let clock = Instant::now();
     let model = input::model(&args.model)?;
-    let mut out = Out { args, talk, common, z: normal::reach(args.interval), rows: 0, names: vec![], columns: vec![], sink: None };
+    let mut out = Out {
+        args,
+        talk,
+        common,
+        z: normal::reach(args.interval),
+        rows: 0,
+        names: vec![],
+        columns: vec![],
+        sink: None,
+    };
     let missing = args.reading.missing();
     let mut notes = Vec::new();
     if args.data == Path::new("-") {
