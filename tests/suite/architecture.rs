@@ -8,6 +8,7 @@ use std::path::Path;
 const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("threads", &[]),
+    ("normal", &[]),
     ("file", &["error"]),
     ("data", &["error"]),
     ("kernel", &["error"]),
@@ -16,8 +17,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("plot", &["error", "file"]),
     ("program", &["error", "threads", "data", "kernel"]),
     ("gp", &["error", "threads", "data", "kernel", "linalg", "program"]),
-    ("fit", &["error", "threads", "file", "data", "kernel", "linalg", "optim", "program", "gp"]),
-    ("forecast", &["error", "threads", "file", "data", "kernel", "gp", "fit", "plot", "program", "optim"]),
+    ("fit", &["error", "threads", "file", "normal", "data", "kernel", "linalg", "optim", "program", "gp"]),
+    ("forecast", &["error", "threads", "file", "normal", "data", "kernel", "gp", "fit", "plot", "program", "optim"]),
 ];
 
 fn sources(folder: &Path, into: &mut Vec<std::path::PathBuf>) {
