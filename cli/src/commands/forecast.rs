@@ -16,10 +16,13 @@ use covary::plot::{Colour, Terminal};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Iterations and restarts of one series, and of one of many.
 const ONE: (usize, usize) = (300, 4);
 const MANY: (usize, usize) = (100, 1);
+/// The time of one of many, unless asked for otherwise: far more than any but a huge one needs.
+const BUDGET: Duration = Duration::from_secs(60);
 
 pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     let horizon = match (&args.horizon, &args.until) {
@@ -29,6 +32,9 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     };
     if args.interval.iter().any(|l| !(*l > 0.0 && *l < 100.0)) {
         return Err(Failure::usage("interval", "per cents between 0 and 100, such as 80,95"));
+    }
+    if talk.json && args.output.as_deref() == Some("-".as_ref()) {
+        return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }
     let table = args.reading.table(&args.data)?;
     let time = args.time.as_deref();
@@ -193,7 +199,10 @@ fn many(
     }
     let clock = std::time::Instant::now();
     let series: Vec<Series> = table.groups(id)?.into_iter().map(|(id, rows)| Series { id, rows }).collect();
-    let (fit, ..) = args.search.fit(Task::Series, common.seed, MANY)?;
+    let (mut fit, ..) = args.search.fit(Task::Series, common.seed, MANY)?;
+    if args.search.time_limit.is_none() {
+        fit = fit.time_limit(BUDGET);
+    }
     let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
     let need = fit.memory(longest, 1) * rayon::current_num_threads();
     talk.say(&format!("{} series, the longest of {longest} rows, about {} of memory", series.len(), bytes(need)));

@@ -20,6 +20,9 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         let message = format!("a probability between 0 and 1: {}", args.interval);
         return Err(Failure::usage("interval", message));
     }
+    if talk.json && args.output.as_deref() == Some("-".as_ref()) {
+        return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
+    }
     let clock = Instant::now();
     let model = input::model(&args.model)?;
     let mut out = Out {
