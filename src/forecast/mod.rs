@@ -10,7 +10,7 @@ mod picture;
 pub use backtest::{Backtest, Score, backtest};
 pub use baseline::{Baseline, season};
 pub use found::{Finding, findings};
-pub use many::{Outcome, Series, Status, forecast_all};
+pub use many::{Outcome, Plan, Series, Status, forecast_all};
 
 use crate::data::{Dataset, Horizon, Points, TimeAxis};
 use crate::error::{Error, ErrorKind, Result};

@@ -8,7 +8,7 @@ use crate::progress::Watch;
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
 use covary::forecast::{
-    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Series, Status, Transform, backtest, findings,
+    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest, findings,
     forecast_all,
 };
 use covary::kernel::Task;
@@ -208,9 +208,9 @@ fn many(
     talk.say(&format!("{} series, the longest of {longest} rows, about {} of memory", series.len(), bytes(need)));
     let watch = Watch::new(talk, series.len() as u64, 0, None);
     let forecaster = forecaster(args, fit);
-    let (levels, stop) = (&args.interval, AtomicBool::new(false));
+    let plan = Plan { forecaster: &forecaster, choice, horizon, levels: &args.interval };
     let done = |_: &Outcome| watch.advance();
-    let outcomes = forecast_all(&forecaster, table, &series, choice, horizon, levels, done, &stop);
+    let outcomes = forecast_all(&plan, table, &series, done, &AtomicBool::new(false));
     watch.finish(false)?;
 
     let counts = |status: Status| outcomes.iter().filter(|o| o.status == status).count();
