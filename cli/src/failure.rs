@@ -46,7 +46,7 @@ impl Failure {
     /// Prints the error and its hint, and gives the exit code.
     pub fn report(self, talk: &Talk) -> ExitCode {
         if let Some(error) = &self.error {
-            talk.error(&error.to_string(), error.hint());
+            talk.error(&error.to_string(), option_hint(error.kind()).as_deref().or(error.hint()));
         }
         ExitCode::from(self.code)
     }
@@ -57,6 +57,18 @@ impl From<Error> for Failure {
         let code = code(error.kind());
         Self { error: Some(error), code }
     }
+}
+
+/// The option that helps, where the library can only say what would.
+fn option_hint(kind: &ErrorKind) -> Option<String> {
+    Some(match kind {
+        ErrorKind::MissingCell { .. } => {
+            "`--missing drop` leaves such rows out, `--missing impute` fills inputs".into()
+        }
+        ErrorKind::NotANumber { found, .. } => format!("`--na '{found}'` reads it as a missing cell"),
+        ErrorKind::DuplicateTime { .. } => "`--id COL` names the column that tells several series apart".into(),
+        _ => return None,
+    })
 }
 
 fn code(kind: &ErrorKind) -> u8 {

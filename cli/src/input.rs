@@ -70,9 +70,16 @@ pub fn check_memory(fit: &Fit, n: usize, d: usize, talk: &crate::output::Talk) -
     }
 }
 
-/// What the machine has left, where it says so.
+/// What may be used: COVARY_MEMORY in bytes, else what the machine or the container has left, where they say so.
 fn available() -> Option<usize> {
-    status("/proc/meminfo", "MemAvailable:")
+    let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
+    if let Some(asked) = std::env::var("COVARY_MEMORY").ok().and_then(|v| v.parse().ok()) {
+        return Some(asked);
+    }
+    let machine = status("/proc/meminfo", "MemAvailable:");
+    let container = number("/sys/fs/cgroup/memory.max")
+        .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
+    machine.into_iter().chain(container).min()
 }
 
 /// The most memory this process ever held.

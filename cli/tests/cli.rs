@@ -197,6 +197,15 @@ fn bench_and_kernels_tell_theirs() {
 }
 
 #[test]
+fn what_does_not_fit_into_memory_is_refused() {
+    let dir = place();
+    let args = ["fit", "table.csv", "--target", "y"];
+    let output = command(dir.path(), &args).env("COVARY_MEMORY", "1000000").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("error: memory: ") && err(&output).contains("hint: "), "{}", err(&output));
+}
+
+#[test]
 fn quiet_is_quiet() {
     let dir = place();
     let args = [&["forecast", "airline.csv", "--horizon", "2", "--quiet"], &QUICK[..]].concat();
@@ -270,6 +279,11 @@ fn one_bad_series_never_stops_the_rest() {
     assert_eq!((status[0], status[2], status[3]), (("north", "ok"), ("short", "failed"), ("broken", "failed")));
     assert_ne!(status[4].1, "failed");
     assert_eq!(read("s.csv").lines().count(), 6);
+    // No time at all: simple methods take over.
+    let args = ["forecast", "shops.csv", "--id", "shop", "--horizon", "3", "--time-limit", "0s", "--json"];
+    let hasty = json(&covary(dir.path(), &args));
+    assert_eq!((hasty["ok"].as_u64(), hasty["fallback"].as_u64()), (Some(0), Some(3)), "{hasty}");
+    assert_eq!(hasty["series"][0]["method"], "seasonal-naive");
     assert!(read("one.csv").starts_with("shop,day,mean,sd,lower_80,upper_80,lower_95,upper_95\nnorth,2024-02-29,"));
 }
 

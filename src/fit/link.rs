@@ -102,7 +102,8 @@ mod tests {
     /// Densities integrate to one, and scores are ∫ (F(t) − [t ≥ y])² dt, by the trapezium rule.
     #[test]
     fn scores_are_their_integrals() {
-        for (link, y, mean, variance) in [(Link::Identity, 1.3, 0.4, 0.49), (Link::Log, 2.2, 0.5, 0.16)] {
+        let cases: [(Link, f64, f64, f64); 2] = [(Link::Identity, 1.3, 0.4, 0.49), (Link::Log, 2.2, 0.5, 0.16)];
+        for (link, y, mean, variance) in cases {
             let (low, high, n) = (if link == Link::Log { 1e-9 } else { -8.0 }, 20.0, 200_000);
             let h = (high - low) / n as f64;
             let (mut score, mut mass, mut first) = (0.0, 0.0, 0.0);

@@ -57,14 +57,24 @@ pub struct Outcome {
     pub forecast: Forecast,
 }
 
-/// Forecasts every series. Once `stop` is set no further one is begun, and those not begun are failures.
+/// What is to be done with every series.
+#[derive(Debug, Clone)]
+pub struct Plan<'a> {
+    /// How each is fitted.
+    pub forecaster: &'a Forecaster,
+    /// Which columns are time and target.
+    pub choice: &'a Choice,
+    /// How far ahead.
+    pub horizon: &'a Horizon,
+    /// Per cents of the intervals.
+    pub levels: &'a [f64],
+}
+
+/// Forecasts every series of a table. Once `stop` is set no further one is begun, and those not begun are failures.
 pub fn forecast_all(
-    forecaster: &Forecaster,
+    plan: &Plan,
     table: &Table,
     series: &[Series],
-    choice: &Choice,
-    horizon: &Horizon,
-    levels: &[f64],
     done: impl Fn(&Outcome) + Sync,
     stop: &AtomicBool,
 ) -> Vec<Outcome> {
@@ -84,7 +94,7 @@ pub fn forecast_all(
         };
         if stop.load(Ordering::Relaxed) {
             outcome.message = "interrupted".into();
-        } else if let Err(error) = fill(&mut outcome, forecaster, table, s, choice, horizon, levels) {
+        } else if let Err(error) = fill(&mut outcome, plan, table, s) {
             outcome.message = error.to_string();
         }
         outcome.seconds = clock.elapsed().as_secs_f64();
@@ -94,15 +104,8 @@ pub fn forecast_all(
     series.par_iter().with_max_len(1).map(one).collect()
 }
 
-fn fill(
-    outcome: &mut Outcome,
-    forecaster: &Forecaster,
-    table: &Table,
-    series: &Series,
-    choice: &Choice,
-    horizon: &Horizon,
-    levels: &[f64],
-) -> Result<()> {
+fn fill(outcome: &mut Outcome, plan: &Plan, table: &Table, series: &Series) -> Result<()> {
+    let Plan { forecaster, choice, horizon, levels } = *plan;
     let data = Dataset::from_table(&table.select(&series.rows), choice)?;
     outcome.rows = data.n();
     let ahead = data.ahead_to(horizon)?;

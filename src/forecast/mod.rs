@@ -10,7 +10,7 @@ mod picture;
 pub use backtest::{Backtest, Score, backtest};
 pub use baseline::{Baseline, season};
 pub use found::{Finding, findings};
-pub use many::{Outcome, Series, Status, forecast_all};
+pub use many::{Outcome, Plan, Series, Status, forecast_all};
 
 use crate::data::{Dataset, Horizon, Points, TimeAxis};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,7 +27,8 @@ pub enum Transform {
     None,
     /// Its logarithm is fitted; it must be positive.
     Log,
-    /// The logarithm where the target is positive and the evidence, in the target's own units, is higher with it.
+    /// The logarithm where the target is positive, its spread grows with its level, and the evidence, in the target's
+    /// own units, is higher with it.
     #[default]
     Auto,
 }
@@ -130,7 +131,7 @@ impl Forecaster {
         match self.transform {
             Transform::None => one(Link::Identity),
             Transform::Log => one(Link::Log),
-            Transform::Auto if lowest.is_some() => one(Link::Identity),
+            Transform::Auto if lowest.is_some() || !spread_grows(data.y()) => one(Link::Identity),
             Transform::Auto => {
                 let (plain, log) = (one(Link::Identity)?, one(Link::Log)?);
                 let (p, l) = (plain.evidence, log.evidence);
@@ -183,6 +184,25 @@ impl Fitted {
         };
         Ok(Forecast { times, numbers, mean, sd, bands: levels.iter().map(band).collect() })
     }
+}
+
+/// Whether changes from one value to the next are larger where the values are: the correlation of mean and of mean
+/// absolute change over pieces of the series is above 0.2, or there are too few values to tell.
+fn spread_grows(y: &[f64]) -> bool {
+    if y.len() < 24 {
+        return true;
+    }
+    let size = (y.len() / 12).max(6);
+    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let pieces = y.chunks(size).filter(|p| p.len() > size / 2);
+    let (levels, changes): (Vec<f64>, Vec<f64>) = pieces
+        .map(|p| (mean(p), p.windows(2).map(|w| (w[1] - w[0]).abs()).sum::<f64>() / (p.len() - 1) as f64))
+        .unzip();
+    let (a, b) = (mean(&levels), mean(&changes));
+    let about = |u: &[f64], a: f64, v: &[f64], b: f64| u.iter().zip(v).map(|(u, v)| (u - a) * (v - b)).sum::<f64>();
+    let (both, one, two) =
+        (about(&levels, a, &changes, b), about(&levels, a, &levels, a), about(&changes, b, &changes, b));
+    both > 0.2 * (one * two).sqrt()
 }
 
 fn check_levels(levels: &[f64]) -> Result<()> {

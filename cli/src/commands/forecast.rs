@@ -8,7 +8,7 @@ use crate::progress::Watch;
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
 use covary::forecast::{
-    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Series, Status, Transform, backtest, findings,
+    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest, findings,
     forecast_all,
 };
 use covary::kernel::Task;
@@ -16,10 +16,13 @@ use covary::plot::{Colour, Terminal};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Iterations and restarts of one series, and of one of many.
 const ONE: (usize, usize) = (300, 4);
 const MANY: (usize, usize) = (100, 1);
+/// The time of one of many, unless asked for otherwise: far more than any but a huge one needs.
+const BUDGET: Duration = Duration::from_secs(60);
 
 pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     let horizon = match (&args.horizon, &args.until) {
@@ -29,6 +32,9 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     };
     if args.interval.iter().any(|l| !(*l > 0.0 && *l < 100.0)) {
         return Err(Failure::usage("interval", "per cents between 0 and 100, such as 80,95"));
+    }
+    if talk.json && args.output.as_deref() == Some("-".as_ref()) {
+        return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }
     let table = args.reading.table(&args.data)?;
     let time = args.time.as_deref();
@@ -193,15 +199,18 @@ fn many(
     }
     let clock = std::time::Instant::now();
     let series: Vec<Series> = table.groups(id)?.into_iter().map(|(id, rows)| Series { id, rows }).collect();
-    let (fit, ..) = args.search.fit(Task::Series, common.seed, MANY)?;
+    let (mut fit, ..) = args.search.fit(Task::Series, common.seed, MANY)?;
+    if args.search.time_limit.is_none() {
+        fit = fit.time_limit(BUDGET);
+    }
     let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
     let need = fit.memory(longest, 1) * rayon::current_num_threads();
     talk.say(&format!("{} series, the longest of {longest} rows, about {} of memory", series.len(), bytes(need)));
     let watch = Watch::new(talk, series.len() as u64, 0, None);
     let forecaster = forecaster(args, fit);
-    let (levels, stop) = (&args.interval, AtomicBool::new(false));
+    let plan = Plan { forecaster: &forecaster, choice, horizon, levels: &args.interval };
     let done = |_: &Outcome| watch.advance();
-    let outcomes = forecast_all(&forecaster, table, &series, choice, horizon, levels, done, &stop);
+    let outcomes = forecast_all(&plan, table, &series, done, &AtomicBool::new(false));
     watch.finish(false)?;
 
     let counts = |status: Status| outcomes.iter().filter(|o| o.status == status).count();

@@ -20,6 +20,9 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         let message = format!("a probability between 0 and 1: {}", args.interval);
         return Err(Failure::usage("interval", message));
     }
+    if talk.json && args.output.as_deref() == Some("-".as_ref()) {
+        return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
+    }
     let clock = Instant::now();
     let model = input::model(&args.model)?;
     let mut out = Out {
@@ -127,7 +130,7 @@ impl Out<'_> {
         }
         let (link, p) = (model.link(), model.predict_linked(&piece.x)?);
         let variance = if self.args.of == Of::Y { &p.variance_y } else { &p.variance_f };
-        let mut columns = vec![Vec::with_capacity(p.mean.len()); 4];
+        let mut columns = vec![vec![]; 4];
         for (&m, &v) in p.mean.iter().zip(variance) {
             let (mean, spread) = link.moments(m, v);
             let row = [mean, spread.sqrt(), link.quantile(m, v, -self.z), link.quantile(m, v, self.z)];
