@@ -18,9 +18,11 @@ pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
     if span <= 0.0 {
         return vec![];
     }
+    let before: f64 = y.iter().map(|v| v * v).sum();
     let y = detrended(t, y);
     let total: f64 = y.iter().map(|v| v * v).sum();
-    if total <= 1e-300 {
+    // Nothing but rounding is left of a straight line.
+    if total <= 1e-24 * before || total <= 1e-300 {
         return vec![];
     }
     // From one and a half repetitions in the data to two points a repetition, by the typical step.

@@ -360,7 +360,7 @@ mod tests {
     }
 
     fn ulps(a: f64, b: f64) -> f64 {
-        (a - b).abs() / (b.abs() * f64::EPSILON)
+        if a == b { 0.0 } else { (a - b).abs() / (b.abs() * f64::EPSILON) }
     }
 
     #[test]
