@@ -7,6 +7,7 @@ mod kernels;
 mod kit;
 mod optim;
 mod paper;
+mod sparse;
 mod tables;
 mod text;
 mod times;
