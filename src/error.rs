@@ -287,6 +287,14 @@ pub enum ErrorKind {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A model file that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    ModelFile {
+        /// The file.
+        path: PathBuf,
+        /// Why it is refused.
+        reason: String,
+    },
     /// The work was stopped from outside before there was a result.
     #[error("interrupted before there was a result")]
     Interrupted,

@@ -100,11 +100,6 @@ impl Points {
         &self.values
     }
 
-    /// All values, to be changed in place (whoever changes them keeps them finite).
-    pub(crate) fn values_mut(&mut self) -> &mut [f64] {
-        &mut self.values
-    }
-
     /// The coordinates of one point.
     pub fn row(&self, i: usize) -> Vec<f64> {
         (0..self.d).map(|c| self.values[c * self.n + i]).collect()

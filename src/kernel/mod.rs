@@ -12,7 +12,7 @@ mod structure;
 mod terms;
 mod text;
 
-pub use network::{Layer, Task};
+pub use network::{Layer, Task, weight_range};
 pub use param::{Param, Role, Transform};
 pub use primitive::{Column, Columns, Geometry, Kind, Map, Primitive, Profile, Row, Sharing, Side, Size};
 pub use terms::Term;

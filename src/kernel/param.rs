@@ -36,6 +36,8 @@ pub enum Role {
     },
     /// A pure number that shapes a profile (α of RQ).
     Shape,
+    /// How smooth one repetition is: the lengthscale of PER, a pure number.
+    Smoothness,
     /// A nonnegative constant added inside a primitive (POLY, ARCCOS).
     Offset,
     /// Weight of an input of a Linear unit.
@@ -120,6 +122,7 @@ impl Role {
             Self::Frequency { .. } => "frequency",
             Self::Location { .. } => "location",
             Self::Shape => "shape",
+            Self::Smoothness => "smoothness",
             Self::Offset => "offset",
             Self::Weight => "weight",
             Self::Bias => "bias",

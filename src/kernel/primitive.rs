@@ -171,7 +171,7 @@ impl Kind {
                 Map::Circle,
                 Distance,
                 Profile::Gauss,
-                &[V, L, ("p", Role::Period { column: None }, Size::Columns)],
+                &[V, ("l", Role::Smoothness, Size::Columns), ("p", Role::Period { column: None }, Size::Columns)],
                 "v exp(-2 sum sin^2(pi t/p) / l^2)",
             ),
             Kind::Lin => row(

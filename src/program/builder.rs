@@ -3,7 +3,7 @@
 
 use super::Code;
 use super::profile::keeps_slope;
-use super::step::{Atom, Base, Coefficient, MapKind, Part, PointMap, Step};
+use super::step::{Atom, Base, Coefficient, LeafKind, MapKind, Part, PointMap, Step};
 use crate::kernel::Profile;
 use std::collections::HashMap;
 
@@ -96,7 +96,7 @@ impl Builder {
             None => base,
         };
         let fresh = vec![false; inputs.len()];
-        self.steps.push(Step::Affine { inputs, fresh, out, rows, coefficients, base, leaf: false });
+        self.steps.push(Step::Affine { inputs, fresh, out, rows, coefficients, base });
     }
 
     pub fn profile(&mut self, profile: Profile, shape: Option<usize>, input: usize) -> usize {
@@ -132,6 +132,7 @@ impl Builder {
 
     /// The code that computes these planes and nothing else.
     pub fn finish(mut self, outputs: &[usize]) -> Code {
+        self.fuse_leaves();
         let mut live = vec![false; self.planes];
         outputs.iter().for_each(|&p| live[p] = true);
         let mut kept = Vec::new();
@@ -154,19 +155,6 @@ impl Builder {
         let unread = |p: &usize| !met[*p];
         let silent = kept.iter().flat_map(|s| s.outputs()).filter(unread).collect::<Vec<_>>();
         kept.reverse();
-        let plain = |p: usize, kept: &[Step]| {
-            let maker = kept.iter().find(|s| s.outputs().contains(&p));
-            matches!(maker, Some(Step::Atom { atom, .. }) if self.is_plain(*atom))
-        };
-        for i in 0..kept.len() {
-            let is_leaf = match &kept[i] {
-                Step::Affine { inputs, .. } => inputs.iter().all(|&p| plain(p, &kept)),
-                _ => false,
-            };
-            if let Step::Affine { leaf, .. } = &mut kept[i] {
-                *leaf = is_leaf;
-            }
-        }
         let mut trained = vec![false; self.features];
         for map in self.maps.iter().filter(|m| m.kind.is_trained()) {
             trained[map.first..map.first + map.kind.width()].fill(true);
@@ -184,12 +172,25 @@ impl Builder {
         }
     }
 
-    /// Made of the points' own coordinates, without a trained parameter.
-    fn is_plain(&self, atom: Atom) -> bool {
-        let feature = match atom {
-            Atom::Square(f) | Atom::Dot(f) | Atom::Chord(f) | Atom::TurnRe(f) | Atom::TurnIm(f) => f,
-            Atom::Same => return true,
-        };
-        self.maps.iter().any(|m| m.first == feature && matches!(m.kind, MapKind::Column(_)))
+    /// A matrix product over squares or over products of features becomes one step that never stores them.
+    fn fuse_leaves(&mut self) {
+        let makers: HashMap<usize, Atom> = self.atoms.iter().map(|(&atom, &plane)| (plane, atom)).collect();
+        for step in &mut self.steps {
+            let Step::Affine { inputs, out, rows, coefficients, base, .. } = step else { continue };
+            let of = |kind: LeafKind| -> Option<Vec<usize>> {
+                let feature = |plane: &usize| match (kind, makers.get(plane)?) {
+                    (LeafKind::Square, Atom::Square(f)) | (LeafKind::Dot, Atom::Dot(f)) => Some(*f),
+                    _ => None,
+                };
+                inputs.iter().map(feature).collect()
+            };
+            let (out, rows, coefficients, base) = (*out, *rows, *coefficients, *base);
+            for kind in [LeafKind::Square, LeafKind::Dot] {
+                if let Some(features) = of(kind).filter(|f| !f.is_empty()) {
+                    *step = Step::Leaf { kind, features, out, rows, coefficients, base };
+                    break;
+                }
+            }
+        }
     }
 }

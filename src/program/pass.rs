@@ -1,11 +1,10 @@
 //! Forward and reverse over one tile: the interpreter of the steps.
 
 use super::features::Features;
-use super::geometry::{self, FeatureAdjoints, Segment, Sides};
-use super::lanes::{self, Start, WIDEST, Weights};
+use super::geometry::{self, FeatureAdjoints, Meeting, Segment, Sides};
+use super::lanes::{self, Beside, Loops, Start, WIDEST, Weights};
 use super::profile;
-use super::simd::Simd;
-use super::step::{Base, Part, Step};
+use super::step::{Base, LeafKind, Part, Step};
 
 /// The longest tile, in pairs. Short enough that its planes stay in the innermost caches.
 pub(super) const TILE: usize = 128;
@@ -52,6 +51,12 @@ impl Planes {
         self.at(plane)
     }
 
+    /// A plane for passing use: the very last.
+    fn spare(&mut self) -> *mut f64 {
+        let plane = self.lines.len() * 8 / PLANE - 1;
+        self.at(plane)
+    }
+
     /// The values of a plane.
     pub fn values(&mut self, plane: usize, len: usize) -> &mut [f64] {
         // SAFETY: a plane has TILE entries.
@@ -86,8 +91,6 @@ pub(super) struct Sinks<'a> {
     /// Which features want adjoints, and where they go.
     pub wanted: &'a [bool],
     pub features: Option<FeatureAdjoints<'a>>,
-    /// Are gradients of the points themselves wanted?
-    pub points: bool,
     /// Adjoints of the tables, of the same shape.
     pub tables: &'a mut [f64],
 }
@@ -103,6 +106,9 @@ fn pointers<T>(planes: impl Iterator<Item = T>, into: &mut Vec<T>) {
 pub(super) struct Lists {
     read: Vec<*const f64>,
     write: Vec<*mut f64>,
+    features: Vec<*const f64>,
+    fixed: Vec<f64>,
+    scaled: Vec<f64>,
 }
 
 // SAFETY: the pointers are rewritten before each use and never outlive a call.
@@ -113,7 +119,7 @@ unsafe impl Send for Lists {}
 /// # Safety
 /// Instructions of `S` are enabled; planes are reserved for the program; segments lie within the sides.
 #[inline(always)]
-pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(tile: &Tile, planes: &mut Planes, lists: &mut Lists) {
+pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(tile: &Tile, planes: &mut Planes, lists: &mut Lists) {
     let len = tile.len;
     for step in tile.steps {
         // SAFETY: plane numbers come from the compiler; outputs are never inputs.
@@ -124,13 +130,38 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(tile: &Tile, planes: &
                     pointers(inputs.iter().map(|&i| planes.value(i).cast_const()), &mut lists.read);
                     pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
                     let at = tile.coefficients.as_ptr();
-                    let start = match base {
-                        Base::Zero => Start::Zero,
-                        Base::Bias(b) => Start::Bias(at.add(*b)),
-                        Base::Planes => Start::Keep,
-                    };
+                    let start = start_of(*base, tile.coefficients);
                     let weights = Weights { at: at.add(*coefficients), row_step: inputs.len(), input_step: 1 };
-                    lanes::affine::<S>(weights, &lists.read, &lists.write, start, len);
+                    S::affine(weights, &lists.read, &lists.write, start, len);
+                }
+                Step::Leaf { kind, features, out, rows, coefficients, base } => {
+                    if tile.sides.meeting == Meeting::Pairwise {
+                        leaf_pairwise(tile, planes, step);
+                        continue;
+                    }
+                    for segment in tile.segments {
+                        pointers((*out..out + rows).map(|r| planes.value(r).add(segment.offset)), &mut lists.write);
+                        let Lists { write, features: from, fixed, scaled, .. } = lists;
+                        leaf_features(tile, features, segment, from, fixed);
+                        let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
+                        let start = start_of(*base, tile.coefficients);
+                        let (row_step, input_step) = (features.len(), 1);
+                        match kind {
+                            LeafKind::Square => {
+                                let weights = Weights { at: c.as_ptr(), row_step, input_step };
+                                S::squares(weights, from, fixed, write, start, segment.padded);
+                            }
+                            LeafKind::Dot => {
+                                // Σ c x x′ = Σ (c x′) x: one number for the whole segment
+                                scaled.clear();
+                                for row in c.chunks_exact(features.len()) {
+                                    scaled.extend(row.iter().zip(fixed.iter()).map(|(c, f)| c * f));
+                                }
+                                let weights = Weights { at: scaled.as_ptr(), row_step, input_step };
+                                S::affine(weights, from, write, start, segment.padded);
+                            }
+                        }
+                    }
                 }
                 Step::Profile { profile, shape, input, out, slope, .. } => {
                     let p = profile::Planes {
@@ -141,7 +172,11 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(tile: &Tile, planes: &
                         len,
                     };
                     let shape = shape.map_or(0.0, |s| tile.coefficients[s]);
-                    profile::forward::<S, SLOPES>(*profile, shape, p);
+                    if SLOPES {
+                        S::values_and_slopes(*profile, shape, p);
+                    } else {
+                        S::values(*profile, shape, p);
+                    }
                 }
                 Step::Product { a, b, out, .. } => {
                     let (a, b, out) = (planes.value(*a), planes.value(*b), planes.value(*out));
@@ -214,7 +249,7 @@ macro_rules! give {
 /// # Safety
 /// As [`forward`].
 #[inline(always)]
-pub(super) unsafe fn reverse<S: Simd>(tile: &Tile, planes: &mut Planes, lists: &mut Lists, sinks: &mut Sinks) {
+pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: &mut Lists, sinks: &mut Sinks) {
     let len = tile.len;
     let grad = sinks.coefficients.as_mut_ptr();
     for step in tile.steps.iter().rev() {
@@ -228,20 +263,17 @@ pub(super) unsafe fn reverse<S: Simd>(tile: &Tile, planes: &mut Planes, lists: &
                         geometry::backward::<S>(*atom, &tile.sides, tile.segments, planes.adjoint(*out), to);
                     }
                 }
-                Step::Affine { inputs, fresh, out, rows, coefficients, base, leaf } => {
+                Step::Affine { inputs, fresh, out, rows, coefficients, base } => {
                     // ∂c = adjoint · inputᵀ
                     pointers((*out..out + rows).map(|r| planes.adjoint(r).cast_const()), &mut lists.read);
                     let adjoints = lists.read.len();
                     lists.read.extend(inputs.iter().map(|&i| planes.value(i).cast_const()));
                     let (a, b) = lists.read.split_at(adjoints);
-                    lanes::outer::<S>(a, b, grad.add(coefficients * WIDEST), len);
+                    S::outer(a, b, Beside::Planes, grad.add(coefficients * WIDEST), len);
                     if let Base::Bias(bias) = base {
                         for (r, a) in a.iter().enumerate() {
                             lanes::total::<S>(*a, grad.add((bias + r) * WIDEST), len);
                         }
-                    }
-                    if *leaf && !sinks.points {
-                        continue;
                     }
                     // ∂input = cᵀ · adjoint, in runs of inputs that are all fresh or all not
                     pointers(inputs.iter().map(|&i| planes.adjoint(i)), &mut lists.write);
@@ -251,8 +283,43 @@ pub(super) unsafe fn reverse<S: Simd>(tile: &Tile, planes: &mut Planes, lists: &
                         let run = fresh[i..].iter().take_while(|&&f| f == fresh[i]).count();
                         let start = if fresh[i] { Start::Zero } else { Start::Keep };
                         let weights = Weights { at: at.add(i), row_step: 1, input_step: inputs.len() };
-                        lanes::affine::<S>(weights, a, &lists.write[i..i + run], start, len);
+                        S::affine(weights, a, &lists.write[i..i + run], start, len);
                         i += run;
+                    }
+                }
+                Step::Leaf { kind, features, out, rows, coefficients, base } => {
+                    for segment in tile.segments {
+                        pointers(
+                            (*out..out + rows).map(|r| planes.adjoint(r).add(segment.offset).cast_const()),
+                            &mut lists.read,
+                        );
+                        let Lists { read, features: from, fixed, .. } = lists;
+                        leaf_features(tile, features, segment, from, fixed);
+                        let grad = grad.add(coefficients * WIDEST);
+                        match (tile.sides.meeting, kind) {
+                            (Meeting::Pairwise, _) => leaf_gradient_pairwise(tile, *kind, features, segment, read, grad),
+                            (_, LeafKind::Square) => {
+                                S::outer(read, from, Beside::Squared(fixed), grad, segment.padded);
+                            }
+                            (_, LeafKind::Dot) => {
+                                S::outer(read, from, Beside::Scaled(fixed), grad, segment.padded);
+                            }
+                        }
+                    }
+                    pointers((*out..out + rows).map(|r| planes.adjoint(r).cast_const()), &mut lists.read);
+                    if let Base::Bias(bias) = base {
+                        for (r, a) in lists.read.iter().enumerate() {
+                            lanes::total::<S>(*a, grad.add((bias + r) * WIDEST), len);
+                        }
+                    }
+                    let Some(to) = &mut sinks.features else { continue };
+                    for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| sinks.wanted[f]) {
+                        // The adjoint of atom k: Σ c[r][k] adjoint[r]
+                        let at = tile.coefficients.as_ptr().add(coefficients + k);
+                        let weights = Weights { at, row_step: 1, input_step: features.len() };
+                        let spare = planes.spare();
+                        S::affine(weights, &lists.read, &[spare], Start::Zero, len);
+                        geometry::backward::<S>(kind.atom(f), &tile.sides, tile.segments, spare, to);
                     }
                 }
                 Step::Profile { profile, shape, input, fresh, out, slope } => {
@@ -321,6 +388,84 @@ pub(super) unsafe fn reverse<S: Simd>(tile: &Tile, planes: &mut Planes, lists: &
                             }
                         }
                     }
+                }
+            }
+        }
+    }
+}
+
+/// Where the rows of a leaf's features begin in this segment, and their values at its column.
+#[inline(always)]
+fn leaf_features(tile: &Tile, features: &[usize], segment: &Segment, from: &mut Vec<*const f64>, fixed: &mut Vec<f64>) {
+    from.clear();
+    fixed.clear();
+    for &f in features {
+        from.push(tile.sides.rows.feature(f)[segment.row..].as_ptr());
+        fixed.push(tile.sides.columns.feature(f)[segment.column]);
+    }
+}
+
+#[inline(always)]
+fn start_of(base: Base, coefficients: &[f64]) -> Start {
+    match base {
+        Base::Zero => Start::Zero,
+        Base::Bias(b) => Start::Bias(coefficients[b..].as_ptr()),
+        Base::Planes => Start::Keep,
+    }
+}
+
+/// The atom of a leaf for the pair (i, i + shift): diagonals are short, so plainly.
+fn leaf_atom(kind: LeafKind, row: f64, column: f64) -> f64 {
+    match kind {
+        LeafKind::Square => (row - column) * (row - column),
+        LeafKind::Dot => row * column,
+    }
+}
+
+/// A leaf over pairs that go along together.
+fn leaf_pairwise(tile: &Tile, planes: &mut Planes, step: &Step) {
+    let Step::Leaf { kind, features, out, rows, coefficients, base } = step else { return };
+    for r in 0..*rows {
+        let values = planes.values(out + r, tile.len);
+        let c = &tile.coefficients[coefficients + r * features.len()..][..features.len()];
+        for segment in tile.segments {
+            for k in 0..segment.padded {
+                let atom = |(c, &f): (&f64, &usize)| {
+                    let (row, column) = (tile.sides.rows.feature(f), tile.sides.columns.feature(f));
+                    c * leaf_atom(*kind, row[segment.row + k], column[segment.column + k])
+                };
+                let value = &mut values[segment.offset + k];
+                let first = match base {
+                    Base::Zero => 0.0,
+                    Base::Bias(b) => tile.coefficients[b + r],
+                    Base::Planes => *value,
+                };
+                *value = first + c.iter().zip(features).map(atom).sum::<f64>();
+            }
+        }
+    }
+}
+
+/// The gradient of a leaf's coefficients over pairs that go along together.
+///
+/// # Safety
+/// Adjoints have the pairs of the segment, the gradient WIDEST lanes a coefficient.
+unsafe fn leaf_gradient_pairwise(
+    tile: &Tile,
+    kind: LeafKind,
+    features: &[usize],
+    segment: &Segment,
+    adjoints: &[*const f64],
+    gradient: *mut f64,
+) {
+    for (r, adjoint) in adjoints.iter().enumerate() {
+        for (i, &f) in features.iter().enumerate() {
+            let (row, column) = (tile.sides.rows.feature(f), tile.sides.columns.feature(f));
+            for k in 0..segment.len {
+                // SAFETY: as promised by the caller.
+                unsafe {
+                    let atom = leaf_atom(kind, row[segment.row + k], column[segment.column + k]);
+                    *gradient.add((r * features.len() + i) * WIDEST) += *adjoint.add(k) * atom;
                 }
             }
         }

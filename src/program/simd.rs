@@ -4,6 +4,7 @@
 //! Every function is `inline(always)` and unsafe: it must be reached from a function that enables the instructions
 //! (see [`dispatch`]), and pointers must have `LANES` readable or writable entries.
 
+use super::lanes::Loops;
 use std::sync::OnceLock;
 
 /// The instruction sets this build can use.
@@ -48,7 +49,7 @@ pub(super) trait Work {
     type Output;
     /// # Safety
     /// To be called from a function that enables the instructions of `S`.
-    unsafe fn run<S: Simd>(self) -> Self::Output;
+    unsafe fn run<S: Loops>(self) -> Self::Output;
 }
 
 /// Does the work with the instructions of a level.
@@ -58,12 +59,12 @@ pub(super) fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
         #[target_feature(enable = "avx2,fma")]
         fn avx2<W: Work>(work: W) -> W::Output {
             // SAFETY: this function enables what Avx2 needs.
-            unsafe { work.run::<x86::Avx2>() }
+            unsafe { work.run::<Avx2>() }
         }
         #[target_feature(enable = "avx2,fma,avx512f,avx512dq")]
         fn avx512<W: Work>(work: W) -> W::Output {
             // SAFETY: this function enables what Avx512 needs.
-            unsafe { work.run::<x86::Avx512>() }
+            unsafe { work.run::<Avx512>() }
         }
         match level {
             // SAFETY: a level is only handed out where the machine has it.
@@ -321,6 +322,9 @@ impl Simd for Portable {
 }
 
 #[cfg(target_arch = "x86_64")]
+pub(super) use x86::{Avx2, Avx512};
+
+#[cfg(target_arch = "x86_64")]
 mod x86 {
     //! The same operations by intrinsics. SAFETY throughout: the caller enables the instructions.
     use super::{SQRT_HALF, Simd, TWO_52};
@@ -481,7 +485,7 @@ mod tests {
     impl Work for Apply<'_> {
         type Output = ();
         #[inline(always)]
-        unsafe fn run<S: Simd>(self) {
+        unsafe fn run<S: Loops>(self) {
             for i in (0..self.x.len()).step_by(S::LANES) {
                 // SAFETY: all lengths are multiples of eight.
                 unsafe {

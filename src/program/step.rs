@@ -150,16 +150,10 @@ pub(super) enum Atom {
 #[derive(Debug, Clone)]
 pub(super) enum Step {
     Atom { atom: Atom, out: usize },
-    /// out[r] = Σ c[r][i] in[i] + base, r < rows. A `leaf` has inputs whose adjoints only the points would want.
-    Affine {
-        inputs: Vec<usize>,
-        fresh: Vec<bool>,
-        out: usize,
-        rows: usize,
-        coefficients: usize,
-        base: Base,
-        leaf: bool,
-    },
+    /// out[r] = Σ c[r][i] in[i] + base, r < rows
+    Affine { inputs: Vec<usize>, fresh: Vec<bool>, out: usize, rows: usize, coefficients: usize, base: Base },
+    /// The same over atoms that nothing else reads and that are never stored: squares or products of features
+    Leaf { kind: LeafKind, features: Vec<usize>, out: usize, rows: usize, coefficients: usize, base: Base },
     /// out = profile(in); slopes kept for the reverse pass in planes of their own
     Profile { profile: Profile, shape: Option<usize>, input: usize, fresh: bool, out: usize, slope: usize },
     /// out = a b
@@ -172,6 +166,22 @@ pub(super) enum Step {
     ComplexExp { part: Part, inputs: [usize; 2], fresh: [bool; 2], out: usize },
     /// out[r] = table[r] at the lag of the pair, r < rows
     Lag { table: usize, out: usize, rows: usize },
+}
+
+/// The atoms of a leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LeafKind {
+    Square,
+    Dot,
+}
+
+impl LeafKind {
+    pub fn atom(self, feature: usize) -> Atom {
+        match self {
+            LeafKind::Square => Atom::Square(feature),
+            LeafKind::Dot => Atom::Dot(feature),
+        }
+    }
 }
 
 /// What an affine step starts from.
@@ -195,7 +205,7 @@ impl Step {
     /// The planes it reads, each with its place for `fresh`, in the order in which the reverse pass writes adjoints.
     pub fn inputs_mut(&mut self) -> Vec<(usize, &mut bool)> {
         match self {
-            Step::Atom { .. } | Step::Lag { .. } => vec![],
+            Step::Atom { .. } | Step::Leaf { .. } | Step::Lag { .. } => vec![],
             Step::Affine { inputs, fresh, .. } => inputs.iter().copied().zip(fresh.iter_mut()).collect(),
             Step::Profile { input, fresh, .. } | Step::Exp { input, fresh, .. } => vec![(*input, fresh)],
             Step::Product { a, b, fresh: [fa, fb], .. } => vec![(*a, fa), (*b, fb)],
@@ -207,7 +217,7 @@ impl Step {
     /// The planes it writes.
     pub fn outputs(&self) -> std::ops::Range<usize> {
         match *self {
-            Step::Affine { out, rows, .. } | Step::Lag { out, rows, .. } => out..out + rows,
+            Step::Affine { out, rows, .. } | Step::Leaf { out, rows, .. } | Step::Lag { out, rows, .. } => out..out + rows,
             Step::Atom { out, .. }
             | Step::Profile { out, .. }
             | Step::Product { out, .. }

@@ -3,9 +3,9 @@
 
 use super::features::Features;
 use super::geometry::{FeatureAdjoints, Meeting, Segment};
-use super::lanes::WIDEST;
+use super::lanes::{Loops, WIDEST};
 use super::pass::{self, Lists, Planes, Sinks, TILE, Tile};
-use super::simd::{self, Level, Simd, Work};
+use super::simd::{self, Level, Work};
 use super::{Both, Code, Parts};
 use crate::data::Points;
 use crate::threads::Threads;
@@ -175,7 +175,7 @@ impl Work for GroupWork<'_> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<S: Simd>(self) {
+    unsafe fn run<S: Loops>(self) {
         let sides = self.both.sides(self.rows, self.columns);
         let Worker { planes, lists, segments, gradient, row_adjoint, column_adjoint, table_adjoint } = self.worker;
         planes.reserve(self.code.planes, self.code.slopes);
@@ -217,7 +217,7 @@ impl Work for GroupWork<'_> {
                             segments.iter().for_each(|s| output.write(o, s, &values[s.offset..]));
                         }
                     }
-                    Job::Pullback { adjoint, points } => {
+                    Job::Pullback { adjoint, .. } => {
                         pass::forward::<S, true>(&tile, planes, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let to = planes.adjoints(plane, len);
@@ -241,7 +241,6 @@ impl Work for GroupWork<'_> {
                             coefficients: gradient,
                             wanted: &wanted,
                             features,
-                            points: *points,
                             tables: table_adjoint,
                         };
                         pass::reverse::<S>(&tile, planes, lists, &mut sinks);

@@ -1,0 +1,119 @@
+//! The negative log marginal likelihood as a function of raw numbers: transforms by role, weak priors, noise floor.
+
+use crate::error::Result;
+use crate::gp::Exact;
+use crate::kernel::{Kernel, Role, Transform};
+use crate::optim::{Bounds, Objective};
+use crate::program::{Inputs, Program};
+use crate::threads::Threads;
+
+/// How strongly parameters are held near sensible values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Priors {
+    /// Wide normal priors on logarithms: only values that no data could support are held back.
+    #[default]
+    Weak,
+    /// None: the marginal likelihood alone.
+    Off,
+}
+
+/// Everything an evaluation needs; one objective is made of it for each restart.
+pub(super) struct Evidence<'a> {
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
+    pub x: &'a Inputs,
+    pub y: &'a [f64],
+    pub known: Option<&'a [f64]>,
+    pub fixed_noise: Option<f64>,
+    pub floor: f64,
+    pub priors: Priors,
+    pub threads: Threads,
+}
+
+impl<'a> Evidence<'a> {
+    fn roles(&self) -> Vec<Role> {
+        self.kernel.params().iter().map(|p| p.role()).collect()
+    }
+
+    /// Raw numbers of parameter values and noise variance.
+    pub fn raw(&self, (theta, noise): (Vec<f64>, f64)) -> Vec<f64> {
+        let mut raw: Vec<f64> = self.roles().iter().zip(&theta).map(|(r, &v)| r.transform().raw(v)).collect();
+        if self.fixed_noise.is_none() {
+            raw.push(Transform::Log.raw((noise - self.floor).max(self.floor)));
+        }
+        raw
+    }
+
+    /// Parameter values and noise variance of raw numbers.
+    pub fn values(&self, raw: &[f64]) -> (Vec<f64>, f64) {
+        let theta: Vec<f64> = self.roles().iter().zip(raw).map(|(r, &v)| r.transform().value(v)).collect();
+        let noise = match self.fixed_noise {
+            Some(noise) => noise.max(self.floor),
+            None => self.floor + Transform::Log.value(raw[theta.len()]),
+        };
+        (theta, noise)
+    }
+
+    /// Bounds on raw numbers: beyond them an exponential overflows or nothing changes any more.
+    pub fn bounds(&self) -> Bounds {
+        let of = |role: &Role| match role.transform() {
+            Transform::Identity => (-1e6, 1e6),
+            _ => (-25.0, 25.0),
+        };
+        let mut list: Vec<(f64, f64)> = self.roles().iter().map(of).collect();
+        if self.fixed_noise.is_none() {
+            list.push((-25.0, 25.0));
+        }
+        Bounds::Each(list)
+    }
+
+    /// The function to minimise.
+    pub fn objective(self) -> Result<impl Objective + use<'a>> {
+        let roles = self.roles();
+        let mut exact = Exact::new(self.program, self.x, self.y, self.threads)?;
+        if let Some(known) = self.known {
+            exact = exact.with_known_noise(known)?;
+        }
+        let mut gradient = vec![0.0; roles.len()];
+        Ok(move |raw: &[f64], out: &mut [f64]| {
+            let (theta, noise) = self.values(raw);
+            let Ok((value, noise_slope)) = exact.gradient(&theta, noise, &mut gradient) else {
+                return f64::INFINITY;
+            };
+            for ((out, role), (raw, g)) in out.iter_mut().zip(&roles).zip(raw.iter().zip(&gradient)) {
+                *out = -g * role.transform().slope(*raw);
+            }
+            if self.fixed_noise.is_none() {
+                out[roles.len()] = -noise_slope * (noise - self.floor);
+            }
+            let mut prior = 0.0;
+            if self.priors == Priors::Weak {
+                let noise = self.fixed_noise.is_none().then_some(Role::Noise);
+                for ((role, &raw), out) in roles.iter().copied().chain(noise).zip(raw).zip(out.iter_mut()) {
+                    let (value, slope) = weak_prior(role, raw);
+                    prior += value;
+                    *out += slope;
+                }
+            }
+            -value + prior
+        })
+    }
+}
+
+/// −log density (up to a constant) of a raw number, and its slope: normal, wide, centred on what is usual for the role
+/// on standardised data.
+fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
+    let (centre, sd): (f64, f64) = match role {
+        Role::Lengthscale { .. } => (0.7, 2.0),
+        Role::Period { .. } => (0.0, 4.0),
+        Role::Smoothness => (0.3, 1.0),
+        Role::Shape => (0.0, 1.5),
+        Role::Variance | Role::Slope { .. } | Role::Offset => (0.0, 2.0),
+        Role::Weight => (-1.0, 3.0),
+        Role::Bias => (-4.0, 3.0),
+        Role::Noise => (-4.0, 3.0),
+        Role::Frequency { .. } | Role::Location { .. } => return (0.0, 0.0),
+    };
+    let z = (raw - centre) / sd;
+    (0.5 * z * z, z / sd)
+}

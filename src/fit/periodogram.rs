@@ -1,0 +1,138 @@
+//! Which periods a series has: the Lomb–Scargle periodogram, for even and uneven times alike, and its peaks.
+
+use std::f64::consts::TAU;
+
+/// Frequencies tried for each independent one: peaks fall between the grid of a plain transform.
+const OVERSAMPLING: f64 = 5.0;
+/// The most frequencies tried.
+const MOST: usize = 4000;
+
+/// Periods with the most power, strongest first, at most four; empty if nothing stands out.
+pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
+    let n = t.len();
+    if n < 12 {
+        return vec![];
+    }
+    let (first, last) = t.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+    let span = last - first;
+    if span <= 0.0 {
+        return vec![];
+    }
+    let y = detrended(t, y);
+    let total: f64 = y.iter().map(|v| v * v).sum();
+    if total <= 1e-300 {
+        return vec![];
+    }
+    // From one and a half repetitions in the data to two points a repetition, by the typical step.
+    let mut sorted = t.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mut gaps: Vec<f64> = sorted.windows(2).map(|w| w[1] - w[0]).filter(|g| *g > 0.0).collect();
+    gaps.sort_by(f64::total_cmp);
+    let step = gaps.get(gaps.len() / 2).copied().unwrap_or(span / n as f64);
+    let (lowest, highest) = (1.5 / span, 0.5 / step);
+    let count = (((highest - lowest) * span * OVERSAMPLING) as usize).clamp(16, MOST);
+    let power: Vec<(f64, f64)> = (0..count)
+        .map(|i| {
+            let f = lowest + (highest - lowest) * i as f64 / (count - 1) as f64;
+            (f, power_at(f, t, &y) / total)
+        })
+        .collect();
+    let mut peaks: Vec<(f64, f64)> = (1..count - 1)
+        .filter(|&i| power[i].1 > power[i - 1].1 && power[i].1 >= power[i + 1].1)
+        .map(|i| power[i])
+        .collect();
+    peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let Some(&(_, strongest)) = peaks.first() else { return vec![] };
+    let mut found: Vec<(f64, f64)> = Vec::new();
+    for (f, p) in peaks {
+        // A peak says something if it is not the noise floor (of 2/n on average) and not a neighbour of a larger one.
+        let apart = found.iter().all(|&(g, _)| (f - g).abs() > 1.5 / span);
+        if p > (8.0 / n as f64).max(0.02 * strongest) && apart && found.len() < 6 {
+            found.push((f, p));
+        }
+    }
+    // A harmonic belongs to its fundamental, if that is there with a fair share of its power.
+    let is_harmonic = |f: f64, p: f64| {
+        found.iter().any(|&(g, q)| {
+            let ratio = f / g;
+            ratio > 1.5 && (ratio - ratio.round()).abs() < 0.05 * ratio && q > 0.2 * p
+        })
+    };
+    let fundamental: Vec<(f64, f64)> = found.iter().copied().filter(|&(f, p)| !is_harmonic(f, p)).collect();
+    fundamental.iter().take(4).map(|&(f, _)| 1.0 / refine(f, 0.3 / span / OVERSAMPLING, t, &y)).collect()
+}
+
+/// The top of the peak near f.
+fn refine(f: f64, width: f64, t: &[f64], y: &[f64]) -> f64 {
+    let at = |k: i32| f + width * f64::from(k) / 2.0;
+    let best = (-8..=8).max_by(|&a, &b| power_at(at(a), t, y).total_cmp(&power_at(at(b), t, y)));
+    at(best.unwrap_or(0))
+}
+
+/// Power of one frequency: the part of Σy² that a sinusoid of any phase explains.
+fn power_at(f: f64, t: &[f64], y: &[f64]) -> f64 {
+    let (mut s2, mut c2) = (0.0, 0.0);
+    for &t in t {
+        let (s, c) = (2.0 * TAU * f * t).sin_cos();
+        s2 += s;
+        c2 += c;
+    }
+    // The shift that makes sine and cosine orthogonal on these times.
+    let shift = 0.5 * f64::atan2(s2, c2);
+    let (mut ys, mut yc, mut ss, mut cc) = (0.0, 0.0, 0.0, 0.0);
+    for (&t, &y) in t.iter().zip(y) {
+        let (s, c) = (TAU * f * t - shift).sin_cos();
+        ys += y * s;
+        yc += y * c;
+        ss += s * s;
+        cc += c * c;
+    }
+    yc * yc / cc.max(1e-12) + ys * ys / ss.max(1e-12)
+}
+
+/// Residuals of a straight line and a parabola, so that a trend is not taken for a long period.
+fn detrended(t: &[f64], y: &[f64]) -> Vec<f64> {
+    let n = t.len() as f64;
+    let (mean, spread) = {
+        let m = t.iter().sum::<f64>() / n;
+        (m, (t.iter().map(|v| (v - m).powi(2)).sum::<f64>() / n).sqrt().max(1e-300))
+    };
+    let mut residual: Vec<f64> = y.to_vec();
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    for power in 0..3 {
+        // Gram–Schmidt on 1, t, t²
+        let mut b: Vec<f64> = t.iter().map(|v| ((v - mean) / spread).powi(power)).collect();
+        for a in &basis {
+            let along: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            b.iter_mut().zip(a).for_each(|(b, a)| *b -= along * a);
+        }
+        let length = b.iter().map(|v| v * v).sum::<f64>().sqrt();
+        if length > 1e-9 {
+            b.iter_mut().for_each(|v| *v /= length);
+            let along: f64 = b.iter().zip(&residual).map(|(a, b)| a * b).sum();
+            residual.iter_mut().zip(&b).for_each(|(r, b)| *r -= along * b);
+            basis.push(b);
+        }
+    }
+    residual
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_periods_that_are_there() {
+        let t: Vec<f64> = (0..300).map(|i| f64::from(i) + 0.3 * (f64::from(i) * 1.7).sin()).collect();
+        let y: Vec<f64> = t
+            .iter()
+            .map(|t| 0.02 * t + (TAU * t / 12.0).sin() + 0.4 * (TAU * t / 6.0).cos() + 0.7 * (TAU * t / 31.0).cos())
+            .collect();
+        let found = periods(&t, &y);
+        assert!((found[0] - 12.0).abs() < 0.05, "{found:?}");
+        assert!((found[1] - 31.0).abs() < 0.5, "{found:?}");
+        assert!(found.iter().all(|p| (p - 6.0).abs() > 0.5), "the harmonic is not a period: {found:?}");
+        assert!(periods(&t, &vec![1.0; 300]).is_empty());
+        assert!(periods(&t[..5], &y[..5]).is_empty());
+    }
+}
