@@ -1,66 +1,125 @@
+//! One evaluation = VFE bound + every gradient (θ, noise, inducing points), beside the bare matrix products of the same
+//! size: N·M² flop for Φ and 2·N·M² for G·K_uf, at the speed of the library's own square product.
+//! `cargo bench --bench sparse [-- n m …]`; `-- placing DIR` compares placings of inducing points on the UCI tables of DIR.
 #![allow(clippy::unwrap_used)]
-use covary::kernel::Task;
-use covary::linalg::{Cholesky, Matrix, product};
-use covary::program::{Inputs, Program, Scratch};
-use covary::{Kernel, Points, Threads};
+
+use covary::gp::{InMemory, Placing, Sparse, SparseTimings, place_inducing};
+use covary::kernel::{Role, Task};
+use covary::linalg::{Matrix, product};
+use covary::program::Program;
+use covary::{Dataset, Kernel, Points, Scaling, Threads};
 use rand::{RngExt, SeedableRng};
 use std::time::Instant;
-fn time(name: &str, flop: f64, mut f: impl FnMut()) {
-    let mut v = vec![];
-    for _ in 0..5 {
-        let s = Instant::now();
-        f();
-        v.push(s.elapsed().as_secs_f64());
-    }
-    v.sort_by(f64::total_cmp);
-    println!("{name}: median {:.1} ms min {:.1} ms, {:.1} GF/s", 1e3 * v[2], 1e3 * v[0], flop / v[2] * 1e-9);
-}
-fn main() {
-    let (m, c, d) = (1000usize, 2153usize, 4usize);
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
-    let mut pts = |n: usize| Points::from_values(n, d, (0..d * n).map(|_| rng.random_range(-1.7..1.7)).collect()).unwrap();
-    let (x, z) = (Inputs::new(pts(c)), Inputs::new(pts(m)));
-    let kernel = Kernel::default_network(Task::Table).bind_to(d).unwrap();
-    let fan = kernel.fan_in();
-    let theta: Vec<f64> = kernel.values().iter().zip(fan).map(|(v, f)| f.map_or(*v, |n| 1.0 / n as f64)).collect();
-    let p = Program::compile(&kernel, d).unwrap();
-    let mut k = Matrix::zeros(m, c);
-    let mut kt = Matrix::zeros(c, m);
-    let s = &mut Scratch::default();
-    let t = Threads::All;
-    let (st, stt) = (k.stride(), kt.stride());
-    let nmm = (m * m * c) as f64;
-    time("cross zx", 0.0, || p.cross(&theta, &z, &x, k.values_mut(), st, s, t).unwrap());
-    time("cross xz", 0.0, || p.cross(&theta, &x, &z, kt.values_mut(), stt, s, t).unwrap());
-    let mut g = vec![0.0; theta.len()];
-    let mut dz = vec![0.0; m * d];
-    let adj = |j: usize, i: usize, o: &mut [f64]| o.copy_from_slice(&k.column(j)[i..i + o.len()]);
-    time("pull zx", 0.0, || p.pullback_cross(&theta, (&z, &x), adj, &mut g, (Some(&mut dz), None), s, t).unwrap());
-    let adj = |j: usize, i: usize, o: &mut [f64]| o.copy_from_slice(&kt.column(j)[i..i + o.len()]);
-    time("pull xz", 0.0, || p.pullback_cross(&theta, (&x, &z), adj, &mut g, (None, Some(&mut dz)), s, t).unwrap());
-    let mut sq = Matrix::zeros(m, m);
-    let f = Cholesky::factor(Matrix::zeros(m, m), |a| a.clone_from(&Matrix::from_fn(m, m, |i, j| if i == j { 2.0 } else { 1.0 / (1.0 + (i as f64 - j as f64).abs()) })), t).unwrap();
-    let full = Matrix::from_fn(m, m, |i, j| (i * j % 7) as f64);
-    let mut out = Matrix::zeros(m, c);
 
-    let mut outt = Matrix::zeros(c, m);
-    let c0 = sq.clone();
-    for w in [64usize, 128, 192, 256, 512] {
-        println!("width {w}");
-        time("tsquare par", nmm, || product::tsquare_par(&mut sq, &kt, w, true));
-        time("tsquare seq", nmm, || product::tsquare_par(&mut sq, &kt, w, false));
-        time("tsquare own", nmm, || product::tsquare_own(&mut sq, &kt, w, t));
-        unsafe { std::env::set_var("PANEL", w.to_string()) }
-        time("tmultiply own", 2.0 * nmm, || product::multiply(&mut outt, &kt, &full, t));
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(at) = words.iter().position(|w| w == "placing") {
+        return placing(&words[at + 1]);
     }
-    time("tmultiply par", 2.0 * nmm, || product::multiply_par(&mut outt, &kt, &full));
-    time("multiply par", 2.0 * nmm, || product::multiply_par(&mut out, &full, &k));
-    time("tsolve par", nmm, || product::tsolve_par(&f, &mut outt));
-    time("solve par", nmm, || product::solve_par(&f, &mut out));
-    let (mut a, mut b, mut e) = (c0.clone(), c0.clone(), c0.clone());
-    product::tsquare_par(&mut a, &kt, 192, true);
-    product::tsquare_par(&mut b, &kt, 192, false);
-    product::tsquare_own(&mut e, &kt, 64, Threads::One);
-    let same = |a: &Matrix, b: &Matrix| (0..m).all(|j| (j..m).all(|i| a[(i, j)].to_bits() == b[(i, j)].to_bits()));
-    println!("same bits: {} {}", same(&a, &b), same(&a, &e));
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let sizes = if sizes.len() < 2 { vec![8611, 100, 8611, 300, 8611, 1000] } else { sizes };
+    println!("| n | d | m | form | assembly | products | m×m | pullback | total ms | floor ms | ratio | peak MB |");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    for pair in sizes.chunks_exact(2) {
+        run(pair[0], 4, pair[1]);
+    }
+}
+
+/// The kernel's parameters before any training.
+fn start(kernel: &Kernel) -> Vec<f64> {
+    let fan = kernel.fan_in();
+    let start = |(i, p): (usize, &covary::kernel::Param)| match (fan[i], p.role()) {
+        (Some(n), _) => 1.0 / n as f64,
+        // The median distance of standardised columns, times √d: the paper's m, of which it takes ⅙ to ⅔.
+        (_, Role::Lengthscale { .. }) => [0.35, 1.35][i % 2],
+        _ => p.value_or_default(),
+    };
+    kernel.params().iter().enumerate().map(start).collect()
+}
+
+/// The bound at the starting values, by where the inducing points are.
+fn placing(folder: &str) {
+    println!("| table | m | random rows | k-means | greedy variance | seconds: k-means | greedy |");
+    println!("|---|---|---|---|---|---|---|");
+    for (table, target) in [("power_plant", "power"), ("kin8nm", "y")] {
+        let data = Dataset::from_csv(format!("{folder}/{table}.csv"), target).unwrap();
+        let scaling = Scaling::of(&data).unwrap();
+        let (x, y) = (scaling.points(data.x()).unwrap(), scaling.target(data.y()));
+        let (n, d) = (x.n(), x.d());
+        for text in ["nkn", "RBF"] {
+            let kernel = Kernel::parse(text, Task::Table).unwrap().bind_to(d).unwrap();
+            let (theta, program) = (start(&kernel), Program::compile(&kernel, d).unwrap());
+            let rows = InMemory::new(&x, &y).unwrap();
+            for m in [100, 300, 1000] {
+                let bound = |z: &Points| {
+                    let mut sparse = Sparse::new(&program, &rows, z, Threads::All).unwrap();
+                    sparse.bound(&theta, 0.1, z).unwrap()
+                };
+                let every = x.select(&(0..m).map(|i| i * n / m).collect::<Vec<_>>());
+                let begin = Instant::now();
+                let means = place_inducing(&x, m, Placing::KMeans, 0).unwrap();
+                let middle = Instant::now();
+                let greedy = place_inducing(&x, m, Placing::GreedyVariance(&program, &theta), 0).unwrap();
+                let end = Instant::now();
+                println!(
+                    "| {table}, {text} | {m} | {:.0} | {:.0} | {:.0} | {:.2} | {:.2} |",
+                    bound(&every),
+                    bound(&means),
+                    bound(&greedy),
+                    (middle - begin).as_secs_f64(),
+                    (end - middle).as_secs_f64()
+                );
+            }
+        }
+    }
+}
+
+fn run(n: usize, d: usize, m: usize) {
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+    let x = Points::from_values(n, d, (0..d * n).map(|_| rng.random_range(-1.7..1.7)).collect()).unwrap();
+    let y: Vec<f64> = (0..n).map(|i| (x.column(0)[i] * 2.0).sin() + 0.3 * x.column(1)[i]).collect();
+    let kernel = Kernel::default_network(Task::Table).bind_to(d).unwrap();
+    let theta = start(&kernel);
+    let program = Program::compile(&kernel, d).unwrap();
+    let z = place_inducing(&x, m, Placing::KMeans, 0).unwrap();
+    let rows = InMemory::new(&x, &y).unwrap();
+    let mut sparse = Sparse::new(&program, &rows, &z, Threads::All).unwrap();
+    let (mut in_theta, mut in_z) = (vec![0.0; theta.len()], vec![0.0; m * d]);
+    // One product of the size of a chunk tells the speed of the floor.
+    let (a, g) = (Matrix::from_fn(2048, m, |i, j| ((i * j) % 7) as f64), Matrix::from_fn(m, m, |i, j| (i + j) as f64));
+    let mut out = Matrix::default();
+    let (mut totals, mut floors, mut parts) = (vec![], vec![], vec![]);
+    for _ in 0..7 {
+        let start = Instant::now();
+        sparse.gradient(&theta, 0.1, &z, &mut in_theta, Some(&mut in_z)).unwrap();
+        totals.push(start.elapsed().as_secs_f64());
+        parts.push(sparse.timings);
+        let start = Instant::now();
+        product::multiply(&mut out, &a, &g, Threads::All);
+        product::multiply(&mut out, &a, &g, Threads::All);
+        floors.push(1.5 * start.elapsed().as_secs_f64() / 2.0 * n as f64 / 2048.0);
+    }
+    let median = |v: &mut Vec<f64>| {
+        v.sort_by(f64::total_cmp);
+        1e3 * v[v.len() / 2]
+    };
+    let part = |f: &dyn Fn(&SparseTimings) -> f64| median(&mut parts.iter().map(f).collect());
+    let (total, floor) = (median(&mut totals), median(&mut floors));
+    println!(
+        "| {n} | {d} | {m} | {:?} | {:.1} | {:.1} | {:.1} | {:.1} | {total:.1} | {floor:.1} | {:.2} | {} |",
+        sparse.form,
+        part(&|t| t.assembly),
+        part(&|t| t.products),
+        part(&|t| t.factorisation),
+        part(&|t| t.pullback),
+        total / floor,
+        peak().map_or_else(|| "?".into(), |mb| mb.to_string()),
+    );
+}
+
+/// The most memory this process has had, in MB, where the system tells.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }

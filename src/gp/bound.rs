@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::linalg::{Cholesky, JITTER_LAST, Matrix, dot, product};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 
 /// What is added to the diagonal of K_uu, always, before it is factorised. The bound stays a bound whatever it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,9 +37,12 @@ pub enum Form {
     White,
 }
 
-/// The largest relative error of the bound, as estimated below, at which the plain form is good enough. The estimate was
-/// 50 to 4000 times the true error on smooth kernels over power_plant.
-const PLAIN_ERROR: f64 = 1e-7;
+/// The largest relative error of the bound, as estimated from a few rows, at which the plain form is good enough. On
+/// power_plant with 1000 of its rows as inducing points the estimate is 2e-10 and the error was 2e-12.
+const PLAIN_ERROR: f64 = 1e-9;
+/// Rows and random vectors of that estimate.
+const PROBED: usize = 64;
+const PROBES: usize = 4;
 
 /// K_uu, factorised.
 #[derive(Debug, Clone)]
@@ -57,7 +62,7 @@ pub(super) struct Basis {
 impl Basis {
     pub fn new(
         program: &Program,
-        (theta, noise, z): (&[f64], f64, &Points),
+        (theta, z): (&[f64], &Points),
         jitter: Jitter,
         scratch: &mut Scratch,
         threads: Threads,
@@ -72,12 +77,11 @@ impl Basis {
             return Err(Error::option("jitter", format!("not a number from 0 up: {}", relative + absolute)));
         }
         loop {
-            let (mut failed, mut added, mut mean) = (None, 0.0, 0.0);
+            let (mut failed, mut added) = (None, 0.0);
             let fill = |k: &mut Matrix| {
                 let stride = k.stride();
                 failed = program.gram(theta, &z, k.values_mut(), stride, scratch, threads).err();
-                mean = k.trace() / m as f64;
-                added = absolute + relative * mean;
+                added = absolute + relative * k.trace() / m as f64;
                 (0..m).for_each(|i| k[(i, i)] += added);
             };
             let factor = Cholesky::factor_once(Matrix::zeros(m, m), fill, threads);
@@ -87,13 +91,8 @@ impl Basis {
             match factor {
                 Ok(factor) => {
                     let inverse = product::triangular_inverse(&factor, threads);
-                    // Rounding of Φ, N k̄² ε an entry, reaches the trace of K_uu⁻¹Φ/2σ² times the size of K_uu⁻¹. The
-                    // bound itself is of the size of N.
-                    let trace: f64 = (0..m).map(|j| dot(&inverse.column(j)[j..], &inverse.column(j)[j..])).sum();
-                    let error = f64::EPSILON * mean * mean * trace / (2.0 * noise);
-                    let form = if error <= PLAIN_ERROR { Form::Plain } else { Form::White };
                     let jitter_slope = relative / m as f64;
-                    return Ok(Self { z, factor, inverse, jitter: added, jitter_slope, form });
+                    return Ok(Self { z, factor, inverse, jitter: added, jitter_slope, form: Form::White });
                 }
                 Err(f) if f.non_finite || absolute > 0.0 || relative >= JITTER_LAST * 0.9999 => {
                     return Err(indefinite(crate::linalg::Failure { jitter: added, ..f }, z.points()));
@@ -107,7 +106,40 @@ impl Basis {
         self.z.n()
     }
 
-    /// A chunk of rows as the statistics take it: K_fu (Plain) or A ᵀ= K_fu L⁻ᵀ (White).
+    /// Chooses the form by what rounding does to a few rows of the first chunk. With Φ of these rows, u = L⁻ᵀv and a
+    /// random v, uᵀΦu is vᵀL⁻¹ΦL⁻ᵀv by the plain form, and |Av|² is the same by the white one. Their difference
+    /// is of the size of the error E of the whitened Φ. The bound has tr(S E)/2σ² of it, with S = I − B⁻¹ (less mmᵀ): a
+    /// direction that the rows do not use costs nothing, so v is ±√s with s a guess of the diagonal of S.
+    pub fn choose(&mut self, chunk: &Matrix, n: usize, noise: f64, threads: Threads) {
+        let (m, rows) = (self.m(), chunk.rows().min(PROBED));
+        let mut a = Matrix::from_fn(rows, m, |i, j| chunk[(i, j)]);
+        let mut gram = Matrix::zeros(m, m);
+        product::add_gram(&mut gram, &a, threads);
+        gram.mirror();
+        product::solve_rows(&self.factor, &mut a, threads);
+        let mut rng = ChaCha8Rng::seed_from_u64(0);
+        let (mut error, share) = (0.0_f64, n as f64 / rows as f64);
+        let used = |j: usize| {
+            let phi = share * dot(a.column(j), a.column(j)) / noise;
+            (phi / (1.0 + phi)).sqrt()
+        };
+        let used: Vec<f64> = (0..m).map(used).collect();
+        for _ in 0..PROBES {
+            let v: Vec<f64> = used.iter().map(|s| if rng.random_range(0..2) == 0 { *s } else { -s }).collect();
+            let u = product::transposed_times(&self.inverse, &v, threads);
+            let plain = dot(&u, &product::transposed_times(&gram, &u, threads));
+            let mut av = vec![0.0; rows];
+            for (j, v) in v.iter().enumerate() {
+                av.iter_mut().zip(a.column(j)).for_each(|(sum, a)| *sum += v * a);
+            }
+            error = error.max((plain - dot(&av, &av)).abs());
+        }
+        // Both grow with the number of rows: the error, and the bound itself.
+        let relative = error / (2.0 * noise * rows as f64);
+        self.form = if relative <= PLAIN_ERROR { Form::Plain } else { Form::White };
+    }
+
+    /// A chunk of rows as the statistics take it: K_fu (Plain) or Aᵀ = K_fu L⁻ᵀ (White).
     pub fn prepare(&self, k: &mut Matrix, threads: Threads) {
         if self.form == Form::White {
             product::solve_rows(&self.factor, k, threads);

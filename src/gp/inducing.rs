@@ -42,7 +42,8 @@ pub fn check_inducing(z: &Points, n: usize) -> Result<()> {
     Ok(())
 }
 
-fn check_number(m: usize, n: usize) -> Result<()> {
+/// Are there as many rows as inducing points, and any at all?
+pub(super) fn check_number(m: usize, n: usize) -> Result<()> {
     if n == 0 {
         return Err(ErrorKind::TooFewRows { found: 0, needed: 1 }.into());
     }

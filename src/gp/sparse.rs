@@ -2,7 +2,7 @@
 //! passes over chunks of rows. Memory is O(M² + M·chunk) and a cache of fixed size, whatever the number of rows.
 
 use super::bound::{Basis, Form, Jitter, Solution, Statistics};
-use super::inducing::check_inducing;
+use super::inducing::check_number;
 use super::rows::Rows;
 use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
@@ -69,7 +69,8 @@ impl<'a> Sparse<'a> {
     /// A process over these rows, with as many inducing points as `start` has.
     ///
     /// # Errors
-    /// When sizes do not fit, there are no rows, more inducing points than rows, or one of them twice.
+    /// When sizes do not fit, there are no rows or more inducing points than rows. Points that are the same are no error
+    /// here, for points may meet while they are trained; [`super::check_inducing`] tells what a user gave twice.
     pub fn new(program: &'a Program, rows: &'a dyn Rows, start: &Points, threads: Threads) -> Result<Self> {
         let size = |what, expected, found| match expected == found {
             true => Ok(()),
@@ -77,7 +78,7 @@ impl<'a> Sparse<'a> {
         };
         size("input columns", program.d(), rows.d())?;
         size("columns of the inducing points", program.d(), start.d())?;
-        check_inducing(start, rows.n())?;
+        check_number(start.n(), rows.n())?;
         Ok(Self {
             program,
             rows,
@@ -229,7 +230,7 @@ pub(super) fn accumulate(
         return Err(Error::option("noise", format!("a sparse model needs a positive variance: {noise}")));
     }
     let mut clock = Clock::start();
-    let basis = Basis::new(program, (theta, noise, z), jitter, scratch, threads)?;
+    let mut basis = Basis::new(program, (theta, z), jitter, scratch, threads)?;
     clock.lap(&mut seen.timings.factorisation);
     statistics.clear(basis.m());
     let mut diagonal = Vec::new();
@@ -242,14 +243,16 @@ pub(super) fn accumulate(
         diagonal.resize(x.n(), 0.0);
         program.diag(theta, &x, &mut diagonal, scratch)?;
         clock.lap(&mut seen.timings.assembly);
+        if statistics.n == 0 {
+            basis.choose(chunk, rows.n(), noise, threads);
+            clock.lap(&mut seen.timings.factorisation);
+        }
         basis.prepare(chunk, threads);
         statistics.add(chunk, y, &diagonal, threads);
         clock.lap(&mut seen.timings.products);
         Ok(())
     })?;
-    if statistics.n < basis.m() {
-        check_inducing(z, statistics.n)?;
-    }
+    check_number(basis.m(), statistics.n)?;
     Ok(basis)
 }
 

@@ -2,7 +2,7 @@
 
 use super::bound::{Basis, Form, Jitter, Solution, Statistics};
 use super::exact::indefinite;
-use super::inducing::check_inducing;
+use super::inducing::check_number;
 use super::predict::Prediction;
 use super::rows::Rows;
 use super::sparse::{Cache, SparseTimings, Timed, accumulate};
@@ -46,7 +46,7 @@ impl SparsePosterior {
         if rows.d() != program.d() {
             return Err(ErrorKind::Size { what: "input columns", expected: program.d(), found: rows.d() }.into());
         }
-        check_inducing(z, rows.n())?;
+        check_number(z.n(), rows.n())?;
         let (mut statistics, mut scratch) = (Statistics::default(), Scratch::default());
         let (timings, cache) = (&mut SparseTimings::default(), &mut Cache::new(0));
         let seen = &mut Timed { timings, cache };

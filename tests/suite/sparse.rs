@@ -135,7 +135,7 @@ fn gradients_are_central_differences() {
         (network(2), 2, 0.1, Jitter::Relative(1e-8)),
         (network(3), 3, 0.3, Jitter::Relative(1e-3)),
         (smooth, 2, 0.05, Jitter::Relative(1e-6)),
-        (Kernel::rbf(), 1, 0.01, Jitter::Absolute(1e-6)),
+        (Kernel::rbf(), 1, 0.001, Jitter::Absolute(1e-6)),
     ] {
         let mut case = case(&kernel, d, 45, 8);
         let noise_at = noise;
@@ -151,7 +151,7 @@ fn gradients_are_central_differences() {
         let check = |ours: f64, f: &dyn Fn(f64) -> f64, h: f64, what: String| {
             // Five points: the error is of fourth order in h.
             let difference = (8.0 * (f(h) - f(-h)) - (f(2.0 * h) - f(-2.0 * h))) / (12.0 * h);
-            let tolerance = 1e-6 * (ours.abs() + difference.abs()) + 1e-11 * exact.value.abs() / h;
+            let tolerance = 1e-6 * (ours.abs() + difference.abs()) + 3e-11 * exact.value.abs() / h;
             assert!((ours - difference).abs() <= tolerance, "{kernel}: {what}: {ours} against {difference}");
         };
         check(exact.noise, &|h| value(&case.theta, noise_at + h, &case.z).0, 1e-4 * noise_at, "noise".into());
@@ -222,6 +222,31 @@ fn the_golden_bound_agrees() {
     }
 }
 
+/// The benchmark's third workload: the first 8611 rows of power_plant, 1000 of them as inducing points.
+#[test]
+fn the_power_plant_workload_has_its_value() {
+    let Some(path) = shared("peers/workloads/w3_power.json") else { return };
+    let Some(data) = shared("data/uci/power_plant.csv") else { return };
+    let spec: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let kernel = kernel(&spec).0.parse::<Kernel>().unwrap().bind_to(4).unwrap();
+    let text = std::fs::read_to_string(data).unwrap();
+    let cells: Vec<Vec<f64>> =
+        text.lines().skip(1).take(8611).map(|l| l.split(',').map(|c| c.parse().unwrap()).collect()).collect();
+    let x = Points::from_rows(&cells.iter().map(|r| &r[..4]).collect::<Vec<_>>()).unwrap();
+    let data = covary::Dataset::new(x, cells.iter().map(|r| r[4]).collect()).unwrap();
+    let scaling = Scaling::of(&data).unwrap();
+    let (x, y) = (scaling.points(data.x()).unwrap(), scaling.target(data.y()));
+    let z = x.select(&(0..1000).map(|i| i * 8611 / 1000).collect::<Vec<_>>());
+    let (program, theta) = (Program::compile(&kernel, 4).unwrap(), kernel.values());
+    let case = Case { program, theta, x, y, z };
+    let rows = InMemory::new(&case.x, &case.y).unwrap();
+    let mut sparse = Sparse::new(&case.program, &rows, &case.z, Threads::All).unwrap().with_jitter(Jitter::Absolute(1e-6));
+    let noise = spec["noise_variance"].as_f64().unwrap();
+    let bound = sparse.bound(&case.theta, noise, &case.z).unwrap();
+    println!("{bound} {:?} {:?}", sparse.form, sparse.timings);
+    close(-bound, spec["value"].as_f64().unwrap(), 1e-9, "value");
+}
+
 #[test]
 fn sparse_never_exceeds_exact() {
     for seed in 0..60 {
@@ -269,8 +294,10 @@ fn sparse_with_all_points_is_exact() {
 fn same_to_rounding(a: &Evaluated, b: &Evaluated, what: &str) {
     close(a.value, b.value, 1e-10, what);
     close(a.noise, b.noise, 1e-8, what);
+    let value = a.value;
     for (a, b) in [(&a.theta, &b.theta), (&a.z, &b.z)] {
-        let size = b.iter().fold(1e-3f64, |m, v| m.max(v.abs()));
+        // Of hundreds of inducing points under a smooth kernel, none matters: their gradient is rounding.
+        let size = b.iter().fold(1e-3 * value.abs(), |m, v| m.max(v.abs()));
         a.iter().zip(b).for_each(|(a, b)| assert!((a - b).abs() <= 1e-8 * size, "{what}: {a} {b}"));
     }
 }
@@ -389,7 +416,7 @@ fn what_cannot_be_done_is_said() {
     assert_eq!(error.to_string(), "inducing: more inducing points than rows: 21 points, 20 rows");
     assert!(error.hint().unwrap().contains("at most 20"));
     let twice = case.z.select(&[0, 1, 2, 1]);
-    assert_eq!(said(&twice).to_string(), "inducing: points 1 and 3 are the same");
+    assert_eq!(check_inducing(&twice, 20).unwrap_err().to_string(), "inducing: points 1 and 3 are the same");
     assert!(said(&random_points(4, 3, 0)).to_string().contains("columns of the inducing points"));
     assert!(said(&Points::from_values(0, 2, vec![]).unwrap()).to_string().contains("at least one"));
     assert!(InMemory::new(&case.x, &case.y[..5]).unwrap_err().to_string().contains("targets"));
