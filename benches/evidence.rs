@@ -17,7 +17,8 @@ fn main() {
     println!("|---|---|---|---|---|---|---|---|---|");
     for n in sizes {
         if n <= 1000 {
-            let grid = Points::from_column(&(0..n).map(|i| i as f64 * 3.44 / n as f64 - 1.72).collect::<Vec<_>>()).unwrap();
+            let grid =
+                Points::from_column(&(0..n).map(|i| i as f64 * 3.44 / n as f64 - 1.72).collect::<Vec<_>>()).unwrap();
             run("series, lags shared", n, &Kernel::default_network(Task::Series), &Inputs::new(grid.clone()));
             run("series", n, &Kernel::default_network(Task::Series), &Inputs::without_lags(grid));
         }

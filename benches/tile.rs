@@ -47,7 +47,8 @@ fn main() {
             program.gram(&theta, &x, &mut k, n, scratch, Threads::One).unwrap();
             best[0] = best[0].min(start.elapsed().as_secs_f64() * 1e9 / pairs);
             let start = Instant::now();
-            let adjoint = |j: usize, i: usize, out: &mut [f64]| out.copy_from_slice(&k[j * n + i..j * n + i + out.len()]);
+            let adjoint =
+                |j: usize, i: usize, out: &mut [f64]| out.copy_from_slice(&k[j * n + i..j * n + i + out.len()]);
             program.pullback_gram(&theta, &x, adjoint, &mut gradient, None, scratch, Threads::One).unwrap();
             best[1] = best[1].min(start.elapsed().as_secs_f64() * 1e9 / pairs);
         }

@@ -22,6 +22,86 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     write(path, bytes).map_err(|source| Error::new(ErrorKind::Io { path: path.to_path_buf(), source }))
 }
 
+/// A file that is written piece by piece and takes its name when it is [finished](Draft::finish): until then, and when
+/// it is dropped, what was there stays.
+#[derive(Debug)]
+pub struct Draft {
+    file: io::BufWriter<File>,
+    temporary: Option<PathBuf>,
+    target: PathBuf,
+}
+
+impl Draft {
+    /// Begins a file. What is no ordinary file (`/dev/stdout`, a pipe) is written directly.
+    ///
+    /// # Errors
+    /// As [`write_atomically`].
+    pub fn new(path: &Path) -> Result<Self> {
+        let begin = || {
+            let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            match fs::metadata(&target) {
+                Ok(found) if found.is_dir() => return Err(io::Error::from(io::ErrorKind::IsADirectory)),
+                Ok(found) if !found.is_file() => {
+                    let file = io::BufWriter::new(OpenOptions::new().write(true).open(&target)?);
+                    return Ok(Self { file, temporary: None, target });
+                }
+                Ok(found) if found.permissions().readonly() => {
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+                }
+                _ => {}
+            }
+            let Some(name) = target.file_name() else {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"));
+            };
+            let directory = match target.parent() {
+                Some(parent) if !parent.as_os_str().is_empty() => parent,
+                _ => Path::new("."),
+            };
+            let (file, temporary) = create_beside(directory, name)?;
+            Ok(Self { file: io::BufWriter::new(file), temporary: Some(temporary), target })
+        };
+        begin().map_err(|source| Error::new(ErrorKind::Io { path: path.to_path_buf(), source }))
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// When what was written cannot be brought to disk; a file that was there is unchanged.
+    pub fn finish(mut self) -> Result<()> {
+        let mut end = || {
+            self.file.flush()?;
+            let Some(temporary) = &self.temporary else { return Ok(()) };
+            if let Ok(before) = fs::metadata(&self.target) {
+                self.file.get_ref().set_permissions(before.permissions())?;
+            }
+            self.file.get_ref().sync_all()?;
+            fs::rename(temporary, &self.target)?;
+            self.temporary = None;
+            Ok(())
+        };
+        end().map_err(|source| Error::new(ErrorKind::Io { path: self.target.clone(), source }))
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // Nothing more can be done about a temporary file that stays.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+}
+
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // A link is followed: renaming over it would leave its target as it was.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());

@@ -1,2 +1,46 @@
-//! The command line of covary.
-fn main() {}
+//! The command line of covary: words become options, options become library calls, results become text. What can fail
+//! ends in one place: an `error:` line, a `hint:` line, an exit code.
+
+mod args;
+mod commands;
+mod failure;
+mod input;
+mod output;
+mod progress;
+
+use args::{Cli, Command};
+use clap::Parser;
+use failure::Failure;
+use output::Talk;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let talk = Talk::new(&cli.common);
+    match run(&cli, &talk) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(&talk),
+    }
+}
+
+fn run(cli: &Cli, talk: &Talk) -> Result<(), Failure> {
+    if let Some(threads) = cli.common.threads {
+        if threads == 0 {
+            return Err(Failure::usage("threads", "at least one is needed"));
+        }
+        // The pool can only have been made already if this ran twice.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    }
+    let common = &cli.common;
+    match &cli.command {
+        Command::Demo(a) => commands::demo::run(a, common, talk),
+        Command::Fit(a) => commands::fit::run(a, common, talk),
+        Command::Predict(a) => commands::predict::run(a, common, talk),
+        Command::Evaluate(a) => commands::evaluate::run(a, common, talk),
+        Command::Forecast(a) => commands::forecast::run(a, common, talk),
+        Command::Bench(a) => commands::bench::run(a, common, talk),
+        Command::Kernels => commands::kernels::run(common, talk),
+        Command::Completions(a) => commands::pages::completions(a),
+        Command::Man(a) => commands::pages::man(a),
+    }
+}

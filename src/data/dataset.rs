@@ -166,6 +166,20 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same dataset with its target taken through a function.
+    ///
+    /// # Errors
+    /// When a value becomes one that is not finite.
+    pub fn map_target(mut self, f: impl Fn(f64) -> f64) -> Result<Self> {
+        for (row, y) in self.y.iter_mut().enumerate() {
+            *y = f(*y);
+            if !y.is_finite() {
+                return Err(ErrorKind::NotFinite { row, column: self.target, found: *y }.into());
+            }
+        }
+        Ok(self)
+    }
+
     /// Number of rows.
     pub fn n(&self) -> usize {
         self.x.n()

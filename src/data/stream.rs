@@ -121,6 +121,13 @@ impl Stream {
         self
     }
 
+    /// The same stream with a target to read.
+    #[must_use]
+    pub fn target(mut self, name: impl Into<String>) -> Self {
+        self.target = Some(name.into());
+        self
+    }
+
     /// How columns become numbers.
     pub fn encoding(&self) -> &Encoding {
         &self.encoding
@@ -160,9 +167,19 @@ impl Stream {
     }
 
     fn piece(&self, table: Table) -> Result<Piece> {
-        let encoded = self.encoding.apply(&table, self.missing)?;
+        Piece::of(table, &self.encoding, self.target.as_deref(), self.missing)
+    }
+}
+
+impl Piece {
+    /// The points of a table, by an encoding that was learned before, and its target where one is named.
+    ///
+    /// # Errors
+    /// As [`Encoding::apply`].
+    pub fn of(table: Table, encoding: &Encoding, target: Option<&str>, missing: Missing) -> Result<Self> {
+        let encoded = encoding.apply(&table, missing)?;
         let (mut y, mut rows, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-        let Some(target) = &self.target else {
+        let Some(target) = target else {
             return Ok(Piece { x: encoded.x, y, table, rows: encoded.rows, notes: encoded.notes });
         };
         let values = numbers(&table, table.column(target)?)?;
@@ -171,7 +188,7 @@ impl Stream {
                 y.push(values[row]);
                 rows.push(row);
                 kept.push(i);
-            } else if self.missing == Missing::Error {
+            } else if missing == Missing::Error {
                 return Err(missing_cell(&table, row, target));
             }
         }

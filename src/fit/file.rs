@@ -2,6 +2,7 @@
 //! Every older version stays readable; damaged, foreign and newer files are refused with a reason.
 
 use super::account::Account;
+use super::link::Link;
 use super::model::Model;
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
@@ -26,6 +27,8 @@ struct Body {
     targets: Vec<f64>,
     known_noise: Option<Vec<f64>>,
     account: Account,
+    #[serde(default)]
+    link: Link,
 }
 
 impl Model {
@@ -54,6 +57,7 @@ impl Model {
             targets: self.y.clone(),
             known_noise: self.known.clone(),
             account: self.account.clone(),
+            link: self.link,
         };
         let body = serde_json::to_vec(&body).map_err(|e| Error::option("model", e.to_string()))?;
         let mut bytes = format!("{MAGIC} {VERSION} {:08x} {}\n", crc32fast::hash(&body), body.len()).into_bytes();
@@ -126,6 +130,7 @@ impl Body {
             known: self.known_noise,
             posterior,
             account: self.account,
+            link: self.link,
         })
     }
 }

@@ -2,12 +2,14 @@
 
 mod account;
 mod file;
+mod link;
 mod model;
 mod objective;
 mod periodogram;
 mod start;
 
 pub use account::{Account, LooAccount, ParameterAccount, RestartAccount};
+pub use link::Link;
 pub use model::Model;
 pub use objective::Priors;
 pub use start::StartFrom;
@@ -65,7 +67,7 @@ pub struct Fit {
     noise: Option<f64>,
     time: Option<Duration>,
     interrupt: Option<Arc<AtomicBool>>,
-    resume: Vec<State>,
+    resume: Vec<Option<State>>,
 }
 
 /// What is seen of a running fit.
@@ -171,6 +173,13 @@ impl Fit {
     /// Goes on from the states of an earlier fit of the same kernel and data, one for each restart.
     #[must_use]
     pub fn resume(mut self, states: Vec<State>) -> Self {
+        self.resume = states.into_iter().map(Some).collect();
+        self
+    }
+
+    /// The same, where some restarts had not begun yet: those start afresh.
+    #[must_use]
+    pub fn resume_some(mut self, states: Vec<Option<State>>) -> Self {
         self.resume = states;
         self
     }
@@ -219,7 +228,7 @@ impl Fit {
             threads,
         };
         let starts: Vec<Start> = (0..self.restarts)
-            .map(|i| match self.resume.get(i) {
+            .map(|i| match self.resume.get(i).and_then(Option::as_ref) {
                 Some(state) => Start::from(state.clone()),
                 None => Start::from(evidence(Threads::One).raw(facts.start(&kernel, i, self.seed))),
             })
@@ -238,7 +247,12 @@ impl Fit {
             for (i, start) in starts.into_iter().enumerate() {
                 let left = self.time.map(|t| t.saturating_sub(clock.elapsed()));
                 let limits = Limits { time: left, ..limits.clone() };
-                outcomes.push(optimizer.minimize(&mut evidence(threads).objective()?, start, &limits, &mut watch(i))?);
+                outcomes.push(optimizer.minimize(
+                    &mut evidence(threads).objective()?,
+                    start,
+                    &limits,
+                    &mut watch(i),
+                )?);
             }
             outcomes
         } else {
@@ -304,7 +318,10 @@ impl Fit {
         if let Some(sd) = self.noise
             && !(sd.is_finite() && sd >= 0.0)
         {
-            return Err(Error::option("noise", format!("a standard deviation must be finite and not negative: {sd}")));
+            return Err(Error::option(
+                "noise",
+                format!("a standard deviation must be finite and not negative: {sd}"),
+            ));
         }
         if let Some(column) = (0..data.d()).find(|&c| data.x().column(c).iter().any(|v| !v.is_finite())) {
             let row = data.x().column(column).iter().position(|v| !v.is_finite()).unwrap_or(0);

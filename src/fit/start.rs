@@ -91,7 +91,8 @@ impl Facts {
                 _ => {}
             }
         }
-        let of = |p: &Param| p.value().unwrap_or_else(|| values.get(&p.id()).copied().unwrap_or(p.value_or_default()));
+        let of =
+            |p: &Param| p.value().unwrap_or_else(|| values.get(&p.id()).copied().unwrap_or(p.value_or_default()));
         let noise = match index {
             0 => self.noise,
             _ => (self.noise * (0.8 * normal(&mut rng)).exp()).clamp(1e-4, 1.0),

@@ -25,12 +25,8 @@ impl LeaveOneOut {
             let e = y - m;
             (e * e, -0.5 * (e * e / v + v.ln() + LN_2PI))
         };
-        let (square, density) = y
-            .iter()
-            .zip(&mean)
-            .zip(&variance)
-            .map(error)
-            .fold((0.0, 0.0), |(s, d), (e, l)| (s + e, d + l));
+        let (square, density) =
+            y.iter().zip(&mean).zip(&variance).map(error).fold((0.0, 0.0), |(s, d), (e, l)| (s + e, d + l));
         Self { mean, variance, log_density: density / n, rmse: (square / n).sqrt() }
     }
 

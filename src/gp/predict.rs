@@ -211,8 +211,7 @@ impl Posterior {
             corner[(i, i)] += self.noise;
         }
         self.factor.append(&below, &corner).map_err(|f| indefinite(f, x))?;
-        let columns: Vec<Vec<f64>> =
-            (0..x.d()).map(|c| [self.x.points().column(c), x.column(c)].concat()).collect();
+        let columns: Vec<Vec<f64>> = (0..x.d()).map(|c| [self.x.points().column(c), x.column(c)].concat()).collect();
         self.x = Inputs::new(Points::from_columns(&columns)?);
         self.y.extend_from_slice(y);
         self.alpha = self.factor.solve(&self.y);

@@ -86,9 +86,11 @@ impl Kernel {
                     let groups = p.groups.iter().map(|g| g.iter().map(&mut f).collect()).collect();
                     Unit::Primitive(Primitive { groups, ..p })
                 }
-                Unit::Linear { of, weights, bias } => {
-                    Unit::Linear { of, weights: weights.iter().map(&mut f).collect(), bias: bias.as_ref().map(&mut f) }
-                }
+                Unit::Linear { of, weights, bias } => Unit::Linear {
+                    of,
+                    weights: weights.iter().map(&mut f).collect(),
+                    bias: bias.as_ref().map(&mut f),
+                },
                 other => other,
             })
         });

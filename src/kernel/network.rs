@@ -63,7 +63,7 @@ impl Kernel {
     }
 
     /// A network whose Linear layers may bring their weights (row by row) and biases.
-    pub(crate) fn network_with(inputs: Vec<Kernel>, layers: &[(Layer, Option<(Vec<Param>, Vec<Param>)>)]) -> Result<Kernel> {
+    pub(crate) fn network_with(inputs: Vec<Kernel>, layers: &[LayerParams]) -> Result<Kernel> {
         let mut row = inputs;
         for (layer, params) in layers {
             let n = row.len();
@@ -72,11 +72,13 @@ impl Kernel {
                 Layer::Linear(width) => {
                     let unit = |o: usize| match params {
                         None => Ok(Kernel::linear(row.clone())),
-                        Some((w, b)) if w.len() == n * width && b.len() == width => Ok(Kernel::from_unit(Unit::Linear {
-                            of: row.clone(),
-                            weights: w[o * n..(o + 1) * n].to_vec(),
-                            bias: Some(b[o].clone()),
-                        })),
+                        Some((w, b)) if w.len() == n * width && b.len() == width => {
+                            Ok(Kernel::from_unit(Unit::Linear {
+                                of: row.clone(),
+                                weights: w[o * n..(o + 1) * n].to_vec(),
+                                bias: Some(b[o].clone()),
+                            }))
+                        }
                         Some((w, b)) => Err(Error::kernel(format!(
                             "Linear{width} over {n} inputs needs {} weights and {width} biases, not {} and {}",
                             n * width,
@@ -86,7 +88,7 @@ impl Kernel {
                     };
                     (0..width).map(unit).collect::<Result<_>>()?
                 }
-                Layer::Product(width) if n % width == 0 => {
+                Layer::Product(width) if n.is_multiple_of(width) => {
                     row.chunks(n / width).map(|group| Kernel::product(group.iter().cloned())).collect()
                 }
                 Layer::Product(width) => {
@@ -124,11 +126,14 @@ impl Kernel {
     }
 }
 
+/// A layer with the weights (row by row) and biases of its units, where it has any.
+pub(crate) type LayerParams = (Layer, Option<(Vec<Param>, Vec<Param>)>);
+
 /// A network found in a graph.
 pub(crate) struct Network {
     pub inputs: Vec<Kernel>,
     /// From the inputs to the output; Linear layers with weights and biases.
-    pub layers: Vec<(Layer, Option<(Vec<Param>, Vec<Param>)>)>,
+    pub layers: Vec<LayerParams>,
 }
 
 /// For every unit of a graph, the units that use it.
@@ -178,7 +183,9 @@ fn peel(row: &[Kernel]) -> Option<Peeled> {
             let (mut w, mut b) = (Vec::new(), Vec::new());
             for unit in row {
                 match unit.unit() {
-                    Unit::Linear { of, weights, bias: Some(bias) } if of.iter().map(Kernel::id).eq(ids.iter().copied()) => {
+                    Unit::Linear { of, weights, bias: Some(bias) }
+                        if of.iter().map(Kernel::id).eq(ids.iter().copied()) =>
+                    {
                         w.extend(weights.iter().cloned());
                         b.push(bias.clone());
                     }

@@ -137,8 +137,25 @@ impl Kind {
         use Kind::*;
         let (before, after) = (Gate(Side::Before), Gate(Side::After));
         vec![
-            Rbf, Rq, Per, Lin, Cos, Expi, Mat12, Mat32, Mat52, Arccos(0), Arccos(1), Arccos(2), Poly(2), Poly(3), C,
-            Wn, Gsk, before, after,
+            Rbf,
+            Rq,
+            Per,
+            Lin,
+            Cos,
+            Expi,
+            Mat12,
+            Mat32,
+            Mat52,
+            Arccos(0),
+            Arccos(1),
+            Arccos(2),
+            Poly(2),
+            Poly(3),
+            C,
+            Wn,
+            Gsk,
+            before,
+            after,
         ]
     }
 
@@ -183,10 +200,10 @@ impl Kind {
                 "sum v x x'",
             ),
             Kind::Cos => row("COS", Map::Phase, Turn, Profile::Identity, &[V, f("f")], "v cos(sum f t)"),
-            Kind::Expi => {
-                row("EXPI", Map::Phase, Turn, Profile::Identity, &[V, f("f")], "v exp(i sum f t), complex")
+            Kind::Expi => row("EXPI", Map::Phase, Turn, Profile::Identity, &[V, f("f")], "v exp(i sum f t), complex"),
+            Kind::Mat12 => {
+                row("MAT12", Map::Scale, Distance, Profile::Matern12, &[V, L], "v exp(-r), r^2 = sum (t/l)^2")
             }
-            Kind::Mat12 => row("MAT12", Map::Scale, Distance, Profile::Matern12, &[V, L], "v exp(-r), r^2 = sum (t/l)^2"),
             Kind::Mat32 => {
                 row("MAT32", Map::Scale, Distance, Profile::Matern32, &[V, L], "v (1 + sqrt3 r) exp(-sqrt3 r)")
             }
@@ -343,7 +360,9 @@ impl Primitive {
         };
         let number = |column: &Column| match column {
             Column::Number(c) if *c < d => Ok(*c),
-            Column::Number(c) => Err(no_such_column(c.to_string(), &(0..d).map(|c| c.to_string()).collect::<Vec<_>>())),
+            Column::Number(c) => {
+                Err(no_such_column(c.to_string(), &(0..d).map(|c| c.to_string()).collect::<Vec<_>>()))
+            }
             Column::Name(name) => Err(no_such_column(name.clone(), &[])),
         };
         list.iter().map(number).collect()
@@ -351,7 +370,7 @@ impl Primitive {
 
     /// The same primitive for data with these columns: names become numbers, every group gets its full length.
     /// `renamed` remembers what became of each parameter, so that one shared by two primitives stays one.
-    pub(crate) fn bind(&self, names: &[String], renamed: &mut HashMap<(usize, Role), Param>) -> Result<Self> {
+    pub(crate) fn bind(&self, names: &[String], renamed: &mut HashMap<(usize, Option<Role>), Param>) -> Result<Self> {
         let columns = match &self.columns {
             Columns::All => Columns::All,
             Columns::These(list) => {
@@ -383,10 +402,13 @@ impl Primitive {
                 (Size::Columns, Sharing::Iso) => vec![role.of_column(one)],
                 _ => numbers.iter().map(|&c| role.of_column(Some(c))).collect(),
             };
+            // One value for each: a shared parameter stays one, with the role of its first use. One value for all
+            // columns: it becomes one parameter a column.
+            let spread = group.len() != roles.len();
             let mut become_role = |param: &Param, role: Role| {
                 let same = param.role() == role;
                 let fresh = || if same { param.clone() } else { param.with(role, param.value()) };
-                renamed.entry((param.id(), role)).or_insert_with(fresh).clone()
+                renamed.entry((param.id(), spread.then_some(role))).or_insert_with(fresh).clone()
             };
             *group = match group.len() {
                 0 => roles.iter().map(|&r| Param::open(r)).collect(),

@@ -166,7 +166,8 @@ fn number(v: f64) -> String {
 /// A column name that needs no quotes.
 pub(super) fn is_word(name: &str) -> bool {
     let mut chars = name.chars();
-    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_') && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_' || c == '.')
 }
 
 /// Equal neighbours as `2 LIN`. Only bare primitives are counted: two mentions of one name are one unit, not two.

@@ -16,7 +16,8 @@ pub struct Term {
 impl Term {
     /// The term as a kernel: the product of its factors, scaled by a held constant unless that is one.
     pub fn kernel(&self) -> Kernel {
-        let scale = (self.coefficient != 1.0 || self.factors.is_empty()).then(|| Kernel::held_constant(self.coefficient));
+        let scale =
+            (self.coefficient != 1.0 || self.factors.is_empty()).then(|| Kernel::held_constant(self.coefficient));
         Kernel::product(scale.into_iter().chain(self.factors.iter().cloned()))
     }
 }

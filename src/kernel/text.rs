@@ -10,6 +10,7 @@
 //! value  := number [`!`] | `?` | name          (`!` holds it there, `?` leaves it open)
 //! ```
 
+use super::network::LayerParams;
 use super::primitive::Size;
 use super::{Column, Columns, Kernel, Kind, Layer, Param, Primitive, Role, Sharing, Task, Transform, Unit};
 use crate::error::{Error, ErrorKind, Result};
@@ -66,7 +67,8 @@ impl Parser<'_> {
     }
 
     fn error_at(&self, at: usize, message: impl Into<String>) -> Error {
-        let kind = ErrorKind::KernelText { text: self.text.replace(['\n', '\t', '\r'], " "), at, message: message.into() };
+        let kind =
+            ErrorKind::KernelText { text: self.text.replace(['\n', '\t', '\r'], " "), at, message: message.into() };
         Error::new(kind).with_hint("`covary kernels` lists the primitives and the way to write them")
     }
 
@@ -143,7 +145,11 @@ impl Parser<'_> {
             self.expect('=')?;
             // `0.5`, `0.5!` and `?` up to the semicolon are values; all else is a kernel.
             let start = self.at;
-            let value = if self.eat('?') { Some((None, false)) } else { self.number().ok().map(|v| (Some(v), self.eat('!'))) };
+            let value = if self.eat('?') {
+                Some((None, false))
+            } else {
+                self.number().ok().map(|v| (Some(v), self.eat('!')))
+            };
             let named = match value {
                 Some((v, held)) if self.peek() == Some(';') => Named::Value(v, held, None),
                 _ => {
@@ -264,7 +270,7 @@ impl Parser<'_> {
         Kernel::network_with(inputs, &layers).map_err(|e| self.error_at(start, e.to_string()))
     }
 
-    fn layer(&mut self) -> Result<(Layer, Option<(Vec<Param>, Vec<Param>)>)> {
+    fn layer(&mut self) -> Result<LayerParams> {
         let at = self.at;
         let word = self.take_word();
         let width = |prefix: &str| {
@@ -425,9 +431,9 @@ fn is_keyword(name: &str) -> bool {
 fn suggestion(word: &str) -> String {
     let upper = word.to_uppercase();
     let names = Kind::all().into_iter().map(|k| k.row().name);
-    let close = names.filter(|name| {
+    let mut close = names.filter(|name| {
         let common = name.chars().zip(upper.chars()).take_while(|(a, b)| a == b).count();
         *name == upper || (common >= 2 && common + 2 >= name.len())
     });
-    close.last().map_or(String::new(), |name| format!("; did you mean {name}?"))
+    close.next_back().map_or(String::new(), |name| format!("; did you mean {name}?"))
 }

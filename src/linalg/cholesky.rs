@@ -4,11 +4,11 @@
 use super::{Matrix, dot, par};
 use crate::threads::Threads;
 use faer::Accum;
+use faer::Spec;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{self, LltError, LltRegularization};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::{triangular_inverse, triangular_solve};
-use faer::Spec;
 
 /// The smallest jitter tried, relative to the mean of the diagonal.
 pub const JITTER_FIRST: f64 = 1e-10;
@@ -204,7 +204,11 @@ impl Cholesky {
         let mut side = Matrix::from_fn(n, m, |i, j| below[(j, i)]);
         self.half_solve_matrix(&mut side, Threads::All);
         let mut rest = Matrix::from_fn(m, m, |i, j| {
-            if i < j { 0.0 } else { corner[(i, j)] + if i == j { self.jitter } else { 0.0 } - dot(side.column(i), side.column(j)) }
+            if i < j {
+                0.0
+            } else {
+                corner[(i, j)] + if i == j { self.jitter } else { 0.0 } - dot(side.column(i), side.column(j))
+            }
         });
         let failed = |pivot| Failure { pivot: n + pivot, jitter: self.jitter, non_finite: false };
         factor_in_place(&mut rest, Threads::All).map_err(failed)?;

@@ -2,10 +2,10 @@
 
 use super::{Matrix, par};
 use crate::threads::Threads;
+use faer::Spec;
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{self, ComputeEigenvectors};
-use faer::Spec;
 
 /// A = Q diag(λ) Qᵀ, eigenvalues ascending.
 #[derive(Debug, Clone)]

@@ -269,7 +269,8 @@ impl Compiler {
                 // Every unit over the same inputs joins: one matrix product for the whole layer.
                 let same = |other: &&Kernel| match other.unit() {
                     Unit::Linear { of: inputs, weights: w, .. } => {
-                        w.is_empty() == weights.is_empty() && inputs.iter().map(Kernel::id).eq(of.iter().map(Kernel::id))
+                        w.is_empty() == weights.is_empty()
+                            && inputs.iter().map(Kernel::id).eq(of.iter().map(Kernel::id))
                     }
                     _ => false,
                 };
@@ -361,7 +362,8 @@ impl Compiler {
             let chosen = (0..of.len()).filter(|&i| nodes[i].lag == lag || self.lags.is_none());
             columns(&nodes, &factors, chosen, part)
         };
-        let (re_pairs, re_lags) = (split(all_lag, &real), (self.lags.is_some() && !all_lag).then(|| split(true, &real)));
+        let (re_pairs, re_lags) =
+            (split(all_lag, &real), (self.lags.is_some() && !all_lag).then(|| split(true, &real)));
         let (im_pairs, im_lags) =
             (split(all_lag, &imaginary), (self.lags.is_some() && !all_lag).then(|| split(true, &imaginary)));
         let rows = layer.len();
@@ -370,8 +372,7 @@ impl Compiler {
         let any_im = !im_pairs.inputs.is_empty() || im_lags.as_ref().is_some_and(|m| !m.inputs.is_empty());
         let im = any_im.then(|| self.mixed(im_pairs, im_lags, None, rows, all_lag));
         for (r, unit) in layer.iter().enumerate() {
-            let node =
-                Node { scale: Monomial::one(), re: Some(re + r), im: im.map(|im| im + r), lag: all_lag };
+            let node = Node { scale: Monomial::one(), re: Some(re + r), im: im.map(|im| im + r), lag: all_lag };
             self.nodes.insert(unit.id(), node);
         }
         Ok(())

@@ -68,7 +68,8 @@ fn forward(kind: &MapKind, x: &Points, theta: &[f64], out: &mut [f64], stride: u
         MapKind::Sphere { columns, weight, bias, order } => {
             let (d, b) = (columns.len(), bias.of(theta));
             for i in 0..n {
-                let square = columns.iter().zip(weight).fold(b, |s, (&c, w)| s + w.of(theta) * x.column(c)[i].powi(2));
+                let square =
+                    columns.iter().zip(weight).fold(b, |s, (&c, w)| s + w.of(theta) * x.column(c)[i].powi(2));
                 // A point at the origin without bias has no direction; any will do, its length is zero.
                 let length = square.sqrt().max(1e-150);
                 for (k, (&c, w)) in columns.iter().zip(weight).enumerate() {
@@ -149,7 +150,8 @@ pub(super) fn backward(
                 let d = columns.len();
                 for i in 0..n {
                     let b = bias.of(theta);
-                    let square = columns.iter().zip(weight).fold(b, |s, (&c, w)| s + w.of(theta) * x.column(c)[i].powi(2));
+                    let square =
+                        columns.iter().zip(weight).fold(b, |s, (&c, w)| s + w.of(theta) * x.column(c)[i].powi(2));
                     let length = square.sqrt().max(1e-150);
                     // u = z/|z|: ∂/∂z = (a − u (u·a))/|z| + order |z|^(order−1) u ∂/∂|z|^order
                     let along: f64 = (0..=d).map(|k| f[at(k) + i] * a[at(k) + i]).sum();

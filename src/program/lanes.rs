@@ -2,16 +2,23 @@
 //! Rows and planes are taken in blocks that stay in registers.
 
 use super::profile;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Avx2, Avx512};
 use super::simd::{Portable, Simd};
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512};
 use crate::kernel::Profile;
 
 /// The large loops, compiled once for each instruction set: inlined at every call they would swell the program.
 #[allow(clippy::missing_safety_doc)]
 pub(super) trait Loops: Simd {
     unsafe fn affine(weights: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize);
-    unsafe fn squares(w: Weights, inputs: &[*const f64], fixed: &[f64], outputs: &[*mut f64], start: Start, len: usize);
+    unsafe fn squares(
+        w: Weights,
+        inputs: &[*const f64],
+        fixed: &[f64],
+        outputs: &[*mut f64],
+        start: Start,
+        len: usize,
+    );
     unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize);
     unsafe fn values(profile: Profile, shape: f64, planes: profile::Planes);
     unsafe fn values_and_slopes(profile: Profile, shape: f64, planes: profile::Planes);
@@ -23,7 +30,7 @@ macro_rules! loops {
         impl Loops for $isa {
             $(#[target_feature(enable = $feature)])?
             unsafe fn affine(weights: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize) {
-                unsafe { affine::<Self>(weights, inputs, outputs, start, len) }
+                unsafe { products::<Self, false>(weights, inputs, &[], outputs, start, len) }
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn squares(
@@ -34,7 +41,7 @@ macro_rules! loops {
                 start: Start,
                 len: usize,
             ) {
-                unsafe { squares::<Self>(w, inputs, fixed, outputs, start, len) }
+                unsafe { products::<Self, true>(w, inputs, fixed, outputs, start, len) }
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize) {
@@ -61,130 +68,13 @@ loops!(Avx512, "avx2,fma,avx512f,avx512dq");
 /// Lanes kept for each coefficient's gradient until the end, so that the order of sums does not depend on the tile.
 pub(super) const WIDEST: usize = 8;
 
-/// out[r] = base[r] + Σ weights[r·row_step + i·input_step] in[i], over `len` pairs.
+/// out[r] = base[r] + Σ weights[r·row_step + i·input_step] in[i], over `len` pairs; where `SQUARE`, inputs are features
+/// and (in[i] − fixed[i])² stands for in[i].
 ///
 /// # Safety
-/// Planes have `len` entries (a multiple of the lanes) and do not overlap the output; instructions of `S` are enabled.
+/// Inputs and outputs have `len` entries (a multiple of the lanes) and do not overlap; instructions of `S` are enabled.
 #[inline(always)]
-unsafe fn affine<S: Simd>(weights: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize) {
-    let mut r = 0;
-    // SAFETY: as promised by the caller.
-    unsafe {
-        while r + 4 <= outputs.len() {
-            rows::<S, 4>(weights.from_row(r), inputs, &outputs[r..], start.from_row(r), len);
-            r += 4;
-        }
-        if r + 2 <= outputs.len() {
-            rows::<S, 2>(weights.from_row(r), inputs, &outputs[r..], start.from_row(r), len);
-            r += 2;
-        }
-        if r < outputs.len() {
-            rows::<S, 1>(weights.from_row(r), inputs, &outputs[r..], start.from_row(r), len);
-        }
-    }
-}
-
-/// A matrix of weights, in rows or in columns.
-#[derive(Clone, Copy)]
-pub(super) struct Weights {
-    pub at: *const f64,
-    pub row_step: usize,
-    pub input_step: usize,
-}
-
-impl Weights {
-    #[inline(always)]
-    unsafe fn from_row(self, r: usize) -> Self {
-        // SAFETY: the caller stays within the matrix.
-        Self { at: unsafe { self.at.add(r * self.row_step) }, ..self }
-    }
-}
-
-/// What an output starts from.
-#[derive(Clone, Copy)]
-pub(super) enum Start {
-    Zero,
-    /// One number a row.
-    Bias(*const f64),
-    /// What is there already.
-    Keep,
-}
-
-impl Start {
-    #[inline(always)]
-    unsafe fn from_row(self, r: usize) -> Self {
-        match self {
-            // SAFETY: the caller stays within the biases.
-            Start::Bias(p) => Start::Bias(unsafe { p.add(r) }),
-            other => other,
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn rows<S: Simd, const R: usize>(w: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize) {
-    let two = 2 * S::LANES;
-    let mut k = 0;
-    // SAFETY: as in affine.
-    unsafe {
-        while k + two <= len {
-            block::<S, R, 2>(w, inputs, outputs, start, k);
-            k += two;
-        }
-        if k < len {
-            block::<S, R, 1>(w, inputs, outputs, start, k);
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn block<S: Simd, const R: usize, const V: usize>(
-    w: Weights,
-    inputs: &[*const f64],
-    outputs: &[*mut f64],
-    start: Start,
-    k: usize,
-) {
-    // SAFETY: as in affine.
-    unsafe {
-        // Copies: the compiler cannot know that storing a plane leaves the list of planes alone.
-        let outputs: [*mut f64; R] = std::array::from_fn(|r| *outputs.get_unchecked(r));
-        let mut sum = [[S::splat(0.0); V]; R];
-        for (r, sum) in sum.iter_mut().enumerate() {
-            for (v, sum) in sum.iter_mut().enumerate() {
-                *sum = match start {
-                    Start::Zero => S::splat(0.0),
-                    Start::Bias(p) => S::splat(*p.add(r)),
-                    Start::Keep => S::load(outputs[r].add(k + v * S::LANES)),
-                };
-            }
-        }
-        for (i, input) in inputs.iter().enumerate() {
-            let mut x = [S::splat(0.0); V];
-            for (v, x) in x.iter_mut().enumerate() {
-                *x = S::load(input.add(k + v * S::LANES));
-            }
-            for (r, sum) in sum.iter_mut().enumerate() {
-                let weight = S::splat(*w.at.add(r * w.row_step + i * w.input_step));
-                for v in 0..V {
-                    sum[v] = S::fma(weight, x[v], sum[v]);
-                }
-            }
-        }
-        for (r, sum) in sum.iter().enumerate() {
-            for (v, &sum) in sum.iter().enumerate() {
-                S::store(outputs[r].add(k + v * S::LANES), sum);
-            }
-        }
-    }
-}
-
-/// out[r] = base[r] + Σ weights[r·width + i] (in[i] − fixed[i])², over `len` pairs; inputs are features, not planes.
-///
-/// # Safety
-/// As [`affine`].
-#[inline(always)]
-unsafe fn squares<S: Simd>(
+unsafe fn products<S: Simd, const SQUARE: bool>(
     weights: Weights,
     inputs: &[*const f64],
     fixed: &[f64],
@@ -193,16 +83,17 @@ unsafe fn squares<S: Simd>(
     len: usize,
 ) {
     let mut r = 0;
+    // Two vectors at a time: three would not leave the registers enough room.
     macro_rules! rows {
         ($r:literal) => {{
-            let (w, s, two) = (weights.from_row(r), start.from_row(r), 2 * S::LANES);
+            let (w, s, two) = (weights.at_row(r), start.at_row(r), 2 * S::LANES);
             let mut k = 0;
             while k + two <= len {
-                square_block::<S, $r, 2>(w, inputs, fixed, &outputs[r..], s, k);
+                block::<S, $r, 2, SQUARE>(w, inputs, fixed, &outputs[r..], s, k);
                 k += two;
             }
             if k < len {
-                square_block::<S, $r, 1>(w, inputs, fixed, &outputs[r..], s, k);
+                block::<S, $r, 1, SQUARE>(w, inputs, fixed, &outputs[r..], s, k);
             }
             r += $r;
         }};
@@ -222,8 +113,45 @@ unsafe fn squares<S: Simd>(
     let _ = r;
 }
 
+/// A matrix of weights, in rows or in columns.
+#[derive(Clone, Copy)]
+pub(super) struct Weights {
+    pub at: *const f64,
+    pub row_step: usize,
+    pub input_step: usize,
+}
+
+impl Weights {
+    #[inline(always)]
+    unsafe fn at_row(self, r: usize) -> Self {
+        // SAFETY: the caller stays within the matrix.
+        Self { at: unsafe { self.at.add(r * self.row_step) }, ..self }
+    }
+}
+
+/// What an output starts from.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    Zero,
+    /// One number a row.
+    Bias(*const f64),
+    /// What is there already.
+    Keep,
+}
+
+impl Start {
+    #[inline(always)]
+    unsafe fn at_row(self, r: usize) -> Self {
+        match self {
+            // SAFETY: the caller stays within the biases.
+            Start::Bias(p) => Start::Bias(unsafe { p.add(r) }),
+            other => other,
+        }
+    }
+}
+
 #[inline(always)]
-unsafe fn square_block<S: Simd, const R: usize, const V: usize>(
+unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool>(
     w: Weights,
     inputs: &[*const f64],
     fixed: &[f64],
@@ -231,8 +159,9 @@ unsafe fn square_block<S: Simd, const R: usize, const V: usize>(
     start: Start,
     k: usize,
 ) {
-    // SAFETY: as in affine.
+    // SAFETY: as in products.
     unsafe {
+        // Copies: the compiler cannot know that storing a plane leaves the list of planes alone.
         let outputs: [*mut f64; R] = std::array::from_fn(|r| *outputs.get_unchecked(r));
         let mut sum = [[S::splat(0.0); V]; R];
         for (r, sum) in sum.iter_mut().enumerate() {
@@ -245,11 +174,13 @@ unsafe fn square_block<S: Simd, const R: usize, const V: usize>(
             }
         }
         for (i, input) in inputs.iter().enumerate() {
-            let column = S::splat(*fixed.get_unchecked(i));
             let mut x = [S::splat(0.0); V];
             for (v, x) in x.iter_mut().enumerate() {
-                let t = S::sub(S::load(input.add(k + v * S::LANES)), column);
-                *x = S::mul(t, t);
+                *x = S::load(input.add(k + v * S::LANES));
+                if SQUARE {
+                    let t = S::sub(*x, S::splat(*fixed.get_unchecked(i)));
+                    *x = S::mul(t, t);
+                }
             }
             for (r, sum) in sum.iter_mut().enumerate() {
                 let weight = S::splat(*w.at.add(r * w.row_step + i * w.input_step));
@@ -280,7 +211,7 @@ pub(super) enum Beside<'a> {
 /// gradient[(r, i)] += Σ over pairs of a[r] b[i], lane by lane; `gradient` has WIDEST lanes an entry, row after row.
 ///
 /// # Safety
-/// As [`affine`].
+/// As [`products`].
 #[inline(always)]
 unsafe fn outer<S: Simd>(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize) {
     let width = b.len();
@@ -380,7 +311,7 @@ unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const SQUARE: boo
 /// total += Σ over pairs of a, lane by lane. Four sums at once: one alone would wait for itself.
 ///
 /// # Safety
-/// As [`affine`].
+/// As [`products`].
 #[inline(always)]
 pub(super) unsafe fn total<S: Simd>(a: *const f64, total: *mut f64, len: usize) {
     // SAFETY: as promised by the caller.
@@ -404,7 +335,7 @@ pub(super) unsafe fn total<S: Simd>(a: *const f64, total: *mut f64, len: usize) 
 /// total += Σ over pairs of a·b, lane by lane, as [`total`].
 ///
 /// # Safety
-/// As [`affine`].
+/// As [`products`].
 #[inline(always)]
 pub(super) unsafe fn inner<S: Simd>(a: *const f64, b: *const f64, total: *mut f64, len: usize) {
     // SAFETY: as promised by the caller.

@@ -11,6 +11,8 @@ mod profile;
 mod simd;
 mod step;
 mod tile;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use simd::Level;
 pub use tile::Scratch;
@@ -112,7 +114,8 @@ impl Program {
     pub fn compile(kernel: &Kernel, d: usize) -> Result<Program> {
         let kernel = kernel.bind_to(d)?;
         let code = compile::compile(&kernel, d, false)?.pairs;
-        let lagged = if d == 1 { Some(compile::compile(&kernel, d, true)?).filter(|p| p.lags.is_some()) } else { None };
+        let lagged =
+            if d == 1 { Some(compile::compile(&kernel, d, true)?).filter(|p| p.lags.is_some()) } else { None };
         Ok(Program { d, parameters: kernel.params().len(), level: Level::best(), code, lagged })
     }
 
@@ -206,8 +209,18 @@ impl Program {
         self.check(theta, &[x])?;
         check_matrix(k, x.n(), 1, x.n())?;
         scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
-        let output = Output::matrix(k, x.n());
-        tile::values(&self.code, self.level, theta, Area::diagonal(x.n()), Both::Paired, &output, scratch, Threads::One);
+        // Row and column go along together: the place is the row alone.
+        let output = Output::matrix(k, 0);
+        tile::values(
+            &self.code,
+            self.level,
+            theta,
+            Area::diagonal(x.n()),
+            Both::Paired,
+            &output,
+            scratch,
+            Threads::One,
+        );
         Ok(())
     }
 
@@ -236,7 +249,18 @@ impl Program {
                 tile::lag_values(parts, self.level, theta, lags, scratch);
                 scratch.rows.compute(&parts.pairs.maps, parts.pairs.features, &x.points, theta);
                 let area = Area::lower(x.n());
-                tile::pullback(&parts.pairs, self.level, theta, area, Both::Same, job, gradient, false, scratch, threads);
+                tile::pullback(
+                    &parts.pairs,
+                    self.level,
+                    theta,
+                    area,
+                    Both::Same,
+                    job,
+                    gradient,
+                    false,
+                    scratch,
+                    threads,
+                );
                 let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
                 features::backward(&parts.pairs.maps, &x.points, theta, rows, to, gradient, None);
                 tile::lag_pullback(parts, self.level, theta, lags, gradient, scratch);
@@ -244,7 +268,18 @@ impl Program {
             _ => {
                 scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
                 let (area, points) = (Area::lower(x.n()), dx.is_some());
-                tile::pullback(&self.code, self.level, theta, area, Both::Same, job, gradient, points, scratch, threads);
+                tile::pullback(
+                    &self.code,
+                    self.level,
+                    theta,
+                    area,
+                    Both::Same,
+                    job,
+                    gradient,
+                    points,
+                    scratch,
+                    threads,
+                );
                 let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
                 features::backward(&self.code.maps, &x.points, theta, rows, to, gradient, dx);
             }

@@ -125,7 +125,9 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(tile: &Tile, planes: 
         // SAFETY: plane numbers come from the compiler; outputs are never inputs.
         unsafe {
             match step {
-                Step::Atom { atom, out } => geometry::forward::<S>(*atom, &tile.sides, tile.segments, planes.value(*out)),
+                Step::Atom { atom, out } => {
+                    geometry::forward::<S>(*atom, &tile.sides, tile.segments, planes.value(*out))
+                }
                 Step::Affine { inputs, out, rows, coefficients, base, .. } => {
                     pointers(inputs.iter().map(|&i| planes.value(i).cast_const()), &mut lists.read);
                     pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
@@ -297,7 +299,9 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: 
                         leaf_features(tile, features, segment, from, fixed);
                         let grad = grad.add(coefficients * WIDEST);
                         match (tile.sides.meeting, kind) {
-                            (Meeting::Pairwise, _) => leaf_gradient_pairwise(tile, *kind, features, segment, read, grad),
+                            (Meeting::Pairwise, _) => {
+                                leaf_gradient_pairwise(tile, *kind, features, segment, read, grad)
+                            }
                             (_, LeafKind::Square) => {
                                 S::outer(read, from, Beside::Squared(fixed), grad, segment.padded);
                             }
@@ -396,7 +400,13 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: 
 
 /// Where the rows of a leaf's features begin in this segment, and their values at its column.
 #[inline(always)]
-fn leaf_features(tile: &Tile, features: &[usize], segment: &Segment, from: &mut Vec<*const f64>, fixed: &mut Vec<f64>) {
+fn leaf_features(
+    tile: &Tile,
+    features: &[usize],
+    segment: &Segment,
+    from: &mut Vec<*const f64>,
+    fixed: &mut Vec<f64>,
+) {
     from.clear();
     fixed.clear();
     for &f in features {

@@ -5,6 +5,8 @@
 //! (see [`dispatch`]), and pointers must have `LANES` readable or writable entries.
 
 use super::lanes::Loops;
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512};
 use std::sync::OnceLock;
 
 /// The instruction sets this build can use.
@@ -82,9 +84,9 @@ pub(super) fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
 /// 1.5·2⁵² + 1023: adding it to x leaves the nearest integer to x, plus the exponent's bias, in the low bits.
 const MAGIC: f64 = 6_755_399_441_055_744.0 + 1023.0;
 /// Bits of √½: the mantissa is brought to [√½, √2).
-const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
+pub(super) const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
 /// 2⁵²
-const TWO_52: f64 = 4_503_599_627_370_496.0;
+pub(super) const TWO_52: f64 = 4_503_599_627_370_496.0;
 
 /// An array of vectors, each computed by itself. A macro: a closure would not be compiled for the instruction set.
 macro_rules! vectors {
@@ -187,13 +189,13 @@ pub(super) trait Simd: Copy + 'static {
     #[inline(always)]
     unsafe fn ln_1p_and_reciprocal<const N: usize>(x: [Self::V; N]) -> ([Self::V; N], [Self::V; N]) {
         const L: [f64; 7] = [
-            6.666_666_666_666_735_13e-1,
-            3.999_999_999_940_941_908e-1,
-            2.857_142_874_366_239_149e-1,
-            2.222_219_843_214_978_396e-1,
-            1.818_357_216_161_805_012e-1,
-            1.531_383_769_920_937_332e-1,
-            1.479_819_860_511_658_591e-1,
+            0.666_666_666_666_673_5,
+            0.399_999_999_994_094_2,
+            0.285_714_287_436_623_9,
+            0.222_221_984_321_497_84,
+            0.181_835_721_616_180_5,
+            0.153_138_376_992_093_73,
+            0.147_981_986_051_165_86,
         ];
         unsafe {
             let c = Self::splat;
@@ -227,8 +229,8 @@ pub(super) trait Simd: Copy + 'static {
 }
 
 /// ln 2 in two pieces, the first with room for a factor.
-const LN2_HI: f64 = 6.931_471_803_691_238_16e-1;
-const LN2_LO: f64 = 1.908_214_929_270_587_70e-10;
+const LN2_HI: f64 = 0.693_147_180_369_123_8;
+const LN2_LO: f64 = 1.908_214_929_270_587_7e-10;
 
 /// Four lanes as an array.
 #[derive(Debug, Clone, Copy)]
@@ -318,156 +320,6 @@ impl Simd for Portable {
             f64::from_bits(u[i].to_bits().wrapping_sub(e << 52))
         });
         (e, m)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-pub(super) use x86::{Avx2, Avx512};
-
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! The same operations by intrinsics. SAFETY throughout: the caller enables the instructions.
-    use super::{SQRT_HALF, Simd, TWO_52};
-    use std::arch::x86_64::*;
-
-    #[derive(Debug, Clone, Copy)]
-    pub(in super::super) struct Avx2;
-
-    impl Simd for Avx2 {
-        type V = __m256d;
-        const LANES: usize = 4;
-        #[inline(always)]
-        unsafe fn splat(a: f64) -> Self::V {
-            unsafe { _mm256_set1_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f64) -> Self::V {
-            unsafe { _mm256_loadu_pd(p) }
-        }
-        #[inline(always)]
-        unsafe fn store(p: *mut f64, a: Self::V) {
-            unsafe { _mm256_storeu_pd(p, a) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_add_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_sub_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_mul_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_div_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sqrt(a: Self::V) -> Self::V {
-            unsafe { _mm256_sqrt_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm256_fmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm256_fnmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm256_max_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
-            unsafe { _mm256_blendv_pd(y, x, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)) }
-        }
-        #[inline(always)]
-        unsafe fn power_of_two(t: Self::V) -> Self::V {
-            unsafe { _mm256_castsi256_pd(_mm256_slli_epi64::<52>(_mm256_castpd_si256(t))) }
-        }
-        #[inline(always)]
-        unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
-            unsafe {
-                let bits = _mm256_castpd_si256(u);
-                let e = _mm256_srli_epi64::<52>(_mm256_sub_epi64(bits, _mm256_set1_epi64x(SQRT_HALF as i64)));
-                let m = _mm256_castsi256_pd(_mm256_sub_epi64(bits, _mm256_slli_epi64::<52>(e)));
-                let two = _mm256_set1_pd(TWO_52);
-                (_mm256_sub_pd(_mm256_castsi256_pd(_mm256_or_si256(e, _mm256_castpd_si256(two))), two), m)
-            }
-        }
-    }
-
-    #[derive(Debug, Clone, Copy)]
-    pub(in super::super) struct Avx512;
-
-    impl Simd for Avx512 {
-        type V = __m512d;
-        const LANES: usize = 8;
-        #[inline(always)]
-        unsafe fn splat(a: f64) -> Self::V {
-            unsafe { _mm512_set1_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn load(p: *const f64) -> Self::V {
-            unsafe { _mm512_loadu_pd(p) }
-        }
-        #[inline(always)]
-        unsafe fn store(p: *mut f64, a: Self::V) {
-            unsafe { _mm512_storeu_pd(p, a) }
-        }
-        #[inline(always)]
-        unsafe fn add(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_add_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sub(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_sub_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn mul(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_mul_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn div(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_div_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn sqrt(a: Self::V) -> Self::V {
-            unsafe { _mm512_sqrt_pd(a) }
-        }
-        #[inline(always)]
-        unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm512_fmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn fnma(a: Self::V, b: Self::V, c: Self::V) -> Self::V {
-            unsafe { _mm512_fnmadd_pd(a, b, c) }
-        }
-        #[inline(always)]
-        unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
-            unsafe { _mm512_max_pd(a, b) }
-        }
-        #[inline(always)]
-        unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
-            unsafe { _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_LT_OQ>(a, b), y, x) }
-        }
-        #[inline(always)]
-        unsafe fn power_of_two(t: Self::V) -> Self::V {
-            unsafe { _mm512_castsi512_pd(_mm512_slli_epi64::<52>(_mm512_castpd_si512(t))) }
-        }
-        #[inline(always)]
-        unsafe fn split(u: Self::V) -> (Self::V, Self::V) {
-            unsafe {
-                let bits = _mm512_castpd_si512(u);
-                let e = _mm512_srli_epi64::<52>(_mm512_sub_epi64(bits, _mm512_set1_epi64(SQRT_HALF as i64)));
-                let m = _mm512_castsi512_pd(_mm512_sub_epi64(bits, _mm512_slli_epi64::<52>(e)));
-                let two = _mm512_set1_pd(TWO_52);
-                (_mm512_sub_pd(_mm512_castsi512_pd(_mm512_or_si512(e, _mm512_castpd_si512(two))), two), m)
-            }
-        }
     }
 }
 

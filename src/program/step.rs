@@ -149,23 +149,70 @@ pub(super) enum Atom {
 /// first and writes its adjoint instead of adding to it.
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Atom { atom: Atom, out: usize },
+    Atom {
+        atom: Atom,
+        out: usize,
+    },
     /// out[r] = Σ c[r][i] in[i] + base, r < rows
-    Affine { inputs: Vec<usize>, fresh: Vec<bool>, out: usize, rows: usize, coefficients: usize, base: Base },
+    Affine {
+        inputs: Vec<usize>,
+        fresh: Vec<bool>,
+        out: usize,
+        rows: usize,
+        coefficients: usize,
+        base: Base,
+    },
     /// The same over atoms that nothing else reads and that are never stored: squares or products of features
-    Leaf { kind: LeafKind, features: Vec<usize>, out: usize, rows: usize, coefficients: usize, base: Base },
+    Leaf {
+        kind: LeafKind,
+        features: Vec<usize>,
+        out: usize,
+        rows: usize,
+        coefficients: usize,
+        base: Base,
+    },
     /// out = profile(in); slopes kept for the reverse pass in planes of their own
-    Profile { profile: Profile, shape: Option<usize>, input: usize, fresh: bool, out: usize, slope: usize },
+    Profile {
+        profile: Profile,
+        shape: Option<usize>,
+        input: usize,
+        fresh: bool,
+        out: usize,
+        slope: usize,
+    },
     /// out = a b
-    Product { a: usize, b: usize, fresh: [bool; 2], out: usize },
+    Product {
+        a: usize,
+        b: usize,
+        fresh: [bool; 2],
+        out: usize,
+    },
     /// out = Re or Im of (a + ib)(c + id), inputs a, b, c, d
-    Complex { part: Part, inputs: [usize; 4], fresh: [bool; 4], out: usize },
+    Complex {
+        part: Part,
+        inputs: [usize; 4],
+        fresh: [bool; 4],
+        out: usize,
+    },
     /// out = exp(in)
-    Exp { input: usize, fresh: bool, out: usize },
+    Exp {
+        input: usize,
+        fresh: bool,
+        out: usize,
+    },
     /// out = Re or Im of exp(a + ib)
-    ComplexExp { part: Part, inputs: [usize; 2], fresh: [bool; 2], out: usize },
+    ComplexExp {
+        part: Part,
+        inputs: [usize; 2],
+        fresh: [bool; 2],
+        out: usize,
+    },
     /// out[r] = table[r] at the lag of the pair, r < rows
-    Lag { table: usize, out: usize, rows: usize },
+    Lag {
+        table: usize,
+        out: usize,
+        rows: usize,
+    },
 }
 
 /// The atoms of a leaf.
@@ -217,7 +264,9 @@ impl Step {
     /// The planes it writes.
     pub fn outputs(&self) -> std::ops::Range<usize> {
         match *self {
-            Step::Affine { out, rows, .. } | Step::Leaf { out, rows, .. } | Step::Lag { out, rows, .. } => out..out + rows,
+            Step::Affine { out, rows, .. } | Step::Leaf { out, rows, .. } | Step::Lag { out, rows, .. } => {
+                out..out + rows
+            }
             Step::Atom { out, .. }
             | Step::Profile { out, .. }
             | Step::Product { out, .. }

@@ -125,6 +125,7 @@ pub(super) struct Output {
     stride: usize,
     /// From one output to the next.
     step: usize,
+    len: usize,
 }
 
 // SAFETY: groups are disjoint, and so are the entries they write.
@@ -132,14 +133,15 @@ unsafe impl Sync for Output {}
 
 impl Output {
     pub fn matrix(k: &mut [f64], stride: usize) -> Self {
-        Self { at: k.as_mut_ptr(), stride, step: 0 }
+        Self { at: k.as_mut_ptr(), stride, step: 0, len: k.len() }
     }
 
     /// # Safety
-    /// The run lies within the matrix and nobody else writes it.
+    /// Nobody else writes the same run.
     unsafe fn write(&self, output: usize, segment: &Segment, values: &[f64]) {
         let at = output * self.step + segment.column * self.stride + segment.row;
-        // SAFETY: as promised by the caller.
+        assert!(at + segment.len <= self.len && segment.len <= values.len(), "a run beyond the matrix");
+        // SAFETY: within bounds, as asserted; disjoint, as promised by the caller.
         unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), self.at.add(at), segment.len) }
     }
 }
@@ -237,12 +239,8 @@ impl Work for GroupWork<'_> {
                             rows: row_adjoint,
                             columns: (!column_adjoint.is_empty()).then_some(column_adjoint.as_mut_slice()),
                         });
-                        let mut sinks = Sinks {
-                            coefficients: gradient,
-                            wanted: &wanted,
-                            features,
-                            tables: table_adjoint,
-                        };
+                        let mut sinks =
+                            Sinks { coefficients: gradient, wanted: &wanted, features, tables: table_adjoint };
                         pass::reverse::<S>(&tile, planes, lists, &mut sinks);
                     }
                 }
@@ -392,7 +390,7 @@ pub(super) fn lag_values(parts: &Parts, level: Level, theta: &[f64], lags: &Poin
     tables.values.clear();
     tables.values.resize(code.outputs.len() * stride, 0.0);
     lag_features(code, theta, lags, scratch);
-    let output = Output { at: tables.values.as_mut_ptr(), stride: 0, step: stride };
+    let output = Output { at: tables.values.as_mut_ptr(), stride: 0, step: stride, len: tables.values.len() };
     let area = Area::all(n, 1);
     // Every lag is the distance from the origin, which is the first point itself.
     values(code, level, theta, area, Both::Same, &output, scratch, Threads::One);

@@ -50,7 +50,9 @@ fn equal_bits_for_one_or_more_threads() {
             let k = gram(&program, &kernel.values(), &x, Threads::All);
             let (mut g, mut dx) = (vec![0.0; program.parameters()], vec![0.0; 3 * n]);
             let scratch = &mut Scratch::default();
-            program.pullback_gram(&kernel.values(), &x, adjoint, &mut g, Some(&mut dx), scratch, Threads::All).unwrap();
+            program
+                .pullback_gram(&kernel.values(), &x, adjoint, &mut g, Some(&mut dx), scratch, Threads::All)
+                .unwrap();
             (k, g, dx)
         })
     };
@@ -63,8 +65,14 @@ fn equal_bits_for_one_or_more_threads() {
 #[test]
 fn shared_lags_change_nothing() {
     let grid = Points::from_column(&(0..57).map(|i| -1.7 + 0.06 * f64::from(i)).collect::<Vec<_>>()).unwrap();
-    let networks = ["nkn(2 LIN, 2 PER, 2 RBF, 2 RQ; Linear8-Product4-Linear4-Product2-Linear1)", "RBF * LIN + PER + WN",
-        "nkn(EXPI, RBF, LIN; Linear4-Product2-Linear1)", "RBF + C", "exp(PER * COS) * LIN + MAT32 * PER", "LIN * LIN"];
+    let networks = [
+        "nkn(2 LIN, 2 PER, 2 RBF, 2 RQ; Linear8-Product4-Linear4-Product2-Linear1)",
+        "RBF * LIN + PER + WN",
+        "nkn(EXPI, RBF, LIN; Linear4-Product2-Linear1)",
+        "RBF + C",
+        "exp(PER * COS) * LIN + MAT32 * PER",
+        "LIN * LIN",
+    ];
     let fixed = networks.iter().map(|t| with_random_values(&t.parse().unwrap(), 1, 9));
     let random = (0..60).map(|seed| random_kernel(3 * seed));
     for kernel in fixed.chain(random) {

@@ -1,6 +1,7 @@
 //! One test binary, one module per promise.
 #![allow(clippy::unwrap_used)]
 
+mod architecture;
 mod bad_data;
 mod golden;
 mod kernels;

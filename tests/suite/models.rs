@@ -95,7 +95,14 @@ fn the_exact_process_is_what_it_says() {
     for (i, kernel) in crate::kit::every_primitive(2).enumerate() {
         check_model(&kernel, 2, i as u64);
     }
-    for seed in 0..40 {
+    // Values in the thousands make differences of the evidence meaningless: those kernels are left to `check_kernel`.
+    let corner = [2.0; 3];
+    let moderate = |seed: &u64| {
+        crate::kit::slow(&random_kernel(*seed), &corner[..1 + (*seed % 3) as usize], &corner, true).0 < 200.0
+    };
+    let seeds: Vec<u64> = (0..80).filter(moderate).collect();
+    assert!(seeds.len() > 40);
+    for seed in seeds {
         check_model(&random_kernel(seed), 1 + (seed % 3) as usize, seed);
     }
     let network = Kernel::nkn("2 LIN, 2 PER, 2 RBF, 2 RQ", "Linear8-Product4-Linear4-Product2-Linear1").unwrap();
@@ -149,7 +156,8 @@ fn equal_bits_of_evidence_for_one_or_more_threads() {
 #[test]
 fn the_jitter_policy_helps_and_says_so() {
     // A matrix of rank one, as duplicate rows give it.
-    let factor = Cholesky::factor(Matrix::zeros(5, 5), |a| a.clone_from(&Matrix::from_fn(5, 5, |_, _| 1.0)), Threads::One);
+    let factor =
+        Cholesky::factor(Matrix::zeros(5, 5), |a| a.clone_from(&Matrix::from_fn(5, 5, |_, _| 1.0)), Threads::One);
     let jitter = factor.unwrap().jitter();
     assert!((1e-11..1e-9).contains(&jitter), "{jitter}");
     let bad = Matrix::from_fn(3, 3, |i, j| if i == j { 1.0 } else { 2.0 });
@@ -174,7 +182,8 @@ fn a_fit_gives_an_account_and_the_same_twice() {
     assert_eq!((account.rows, account.restarts.len(), account.columns.len()), (40, 2, 2));
     assert!(account.loo.rmse < 0.4, "{:?}", account.loo);
     // The fit is better than where it started, by its own account.
-    let start = Fit::new("RBF + LIN".parse().unwrap()).restarts(2).iterations(0).run(&Dataset::new(x, y).unwrap()).unwrap();
+    let start =
+        Fit::new("RBF + LIN".parse().unwrap()).restarts(2).iterations(0).run(&Dataset::new(x, y).unwrap()).unwrap();
     assert!(account.log_marginal_likelihood > start.account().log_marginal_likelihood);
     assert!(!start.account().converged);
 }
@@ -188,7 +197,9 @@ fn answers_follow_the_units() {
         Points::from_values(p.n(), p.d(), p.values().iter().map(|v| a * v + b).collect()).unwrap()
     };
     let plain = small_fit(x.clone(), y.clone()).unwrap().predict(&test).unwrap();
-    for (a, b, c, d) in [(3.0, 7.0, 0.1, -5.0), (1e12, 0.0, 1e12, 0.0), (1e-12, 0.0, 1e-12, 0.0), (-2.0, 1.0, 1.0, 1e3)] {
+    for (a, b, c, d) in
+        [(3.0, 7.0, 0.1, -5.0), (1e12, 0.0, 1e12, 0.0), (1e-12, 0.0, 1e-12, 0.0), (-2.0, 1.0, 1.0, 1e3)]
+    {
         let moved: Vec<f64> = y.iter().map(|v| a * v + b).collect();
         let p = small_fit(scale(&x, c, d), moved).unwrap().predict(&scale(&test, c, d)).unwrap();
         for i in 0..5 {
@@ -221,7 +232,8 @@ fn bad_data_is_refused_or_adjusted_and_said() {
     assert!(twice.mean(&column(&[0.5])).unwrap()[0].is_finite());
     // Widths and columns that do not fit.
     assert!(model.predict(&column(&[1.0])).is_err());
-    let names = Fit::new("RBF[speed]".parse().unwrap()).run(&Dataset::new(constant, vec![0.0, 1.0, 2.0, 1.0]).unwrap());
+    let names =
+        Fit::new("RBF[speed]".parse().unwrap()).run(&Dataset::new(constant, vec![0.0, 1.0, 2.0, 1.0]).unwrap());
     assert_eq!(names.unwrap_err().to_string(), "no column `speed`");
     let data = Dataset::new(column(&[0.0, 1.0, 2.0]), vec![0.0, 1.0, 0.0]).unwrap();
     assert!(Fit::new(Kernel::rbf()).restarts(0).run(&data).is_err());

@@ -12,7 +12,10 @@ fn text_reads_as_the_kernel_it_says() {
     assert_eq!("SM2".parse::<Kernel>().unwrap().bind_to(3).unwrap().params().len(), 2 * (2 * 3 + 1));
     let values: Kernel = "RBF(l=0.5, v=2)".parse().unwrap();
     assert_eq!(values.bind_to(1).unwrap().values(), [2.0, 0.5]);
-    assert_eq!(Kernel::parse("nkn", Task::Series).unwrap(), "nkn(2 LIN, 2 PER, 2 RBF, 2 RQ; Linear8-Product4-Linear4-Product2-Linear1)".parse().unwrap());
+    assert_eq!(
+        Kernel::parse("nkn", Task::Series).unwrap(),
+        "nkn(2 LIN, 2 PER, 2 RBF, 2 RQ; Linear8-Product4-Linear4-Product2-Linear1)".parse().unwrap()
+    );
 }
 
 #[test]

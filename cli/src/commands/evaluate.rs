@@ -1,0 +1,88 @@
+//! `covary evaluate`: predictions beside the truth.
+
+use crate::args::{Common, Evaluate as Args};
+use crate::failure::Failure;
+use crate::input;
+use crate::output::{Talk, print, print_json, short};
+use covary::data::{Piece, Stream};
+use covary::{Model, normal};
+use serde_json::json;
+use std::path::Path;
+
+const PIECE: usize = 16_384;
+const LEVELS: [u32; 4] = [50, 80, 90, 95];
+
+/// Sums over rows.
+#[derive(Default)]
+struct Sums {
+    n: usize,
+    squares: f64,
+    absolute: f64,
+    density: f64,
+    crps: f64,
+    inside: [usize; 4],
+}
+
+impl Sums {
+    fn add(&mut self, model: &Model, piece: &Piece) -> Result<(), Failure> {
+        let (link, p) = (model.link(), model.predict_linked(&piece.x)?);
+        for ((&y, &m), &v) in piece.y.iter().zip(&p.mean).zip(&p.variance_y) {
+            let error = y - link.moments(m, v).0;
+            self.n += 1;
+            self.squares += error * error;
+            self.absolute += error.abs();
+            self.density += link.log_density(y, m, v);
+            self.crps += link.crps(y, m, v);
+            let z = ((link.apply(y) - m) / v.sqrt()).abs();
+            for (count, level) in self.inside.iter_mut().zip(LEVELS) {
+                *count += usize::from(z <= normal::reach(f64::from(level) / 100.0));
+            }
+        }
+        Ok(())
+    }
+}
+
+pub fn run(args: &Args, _: &Common, talk: &Talk) -> Result<(), Failure> {
+    let model = input::model(&args.model)?;
+    let missing = args.reading.missing();
+    let (mut sums, mut notes) = (Sums::default(), Vec::new());
+    if args.data == Path::new("-") {
+        let piece = Piece::of(args.reading.table(&args.data)?, model.encoding(), Some(model.target()), missing)?;
+        sums.add(&model, &piece)?;
+        notes.extend(piece.notes);
+    } else {
+        let stream = Stream::with(&args.data, &args.reading.options()?, model.encoding().clone(), PIECE);
+        let stream = stream.map_err(Failure::data)?.target(model.target()).missing(missing);
+        for piece in stream.pass().map_err(Failure::data)? {
+            let piece = piece.map_err(Failure::data)?;
+            sums.add(&model, &piece)?;
+            notes.extend(piece.notes);
+        }
+    }
+    if sums.n == 0 {
+        return Err(Failure::data(covary::ErrorKind::NoRows { file: args.data.clone() }.into()));
+    }
+    notes.dedup();
+    notes.iter().for_each(|note| talk.note(note));
+    let n = sums.n as f64;
+    let (rmse, mae, density, crps) = ((sums.squares / n).sqrt(), sums.absolute / n, sums.density / n, sums.crps / n);
+    let coverage = LEVELS.iter().zip(sums.inside).map(|(l, c)| (l.to_string(), c as f64 / n));
+    if talk.json {
+        let coverage: serde_json::Map<String, serde_json::Value> = coverage.map(|(l, c)| (l, json!(c))).collect();
+        return print_json(&json!({
+            "rmse": rmse, "mae": mae, "mean_log_density": density, "crps": crps, "coverage": coverage,
+            "n": sums.n, "notes": notes,
+        }));
+    }
+    let covered: Vec<String> =
+        coverage.map(|(l, c)| format!("{:.1} % within the {l} % interval", 100.0 * c)).collect();
+    print(&format!(
+        "rmse {}\nmae {}\nmean log density {}\ncrps {}\n{}\nrows {}\n",
+        short(rmse),
+        short(mae),
+        short(density),
+        short(crps),
+        covered.join("\n"),
+        sums.n
+    ))
+}

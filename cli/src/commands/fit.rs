@@ -1,0 +1,101 @@
+//! `covary fit`: a table becomes a model file.
+
+use crate::args::{Common, Fit as Args, MethodArg, OptimizerArg, Search};
+use crate::failure::Failure;
+use crate::input::{check_memory, peak_memory};
+use crate::output::{Talk, print_json, short, write_file};
+use crate::progress::{Checkpoint, Watch};
+use covary::data::Choice;
+use covary::fit::Standardize;
+use covary::kernel::Task;
+use covary::optim::Adam;
+use covary::{Dataset, Fit, Kernel};
+use serde_json::json;
+use std::path::PathBuf;
+
+const ITERATIONS: usize = 300;
+const RESTARTS: usize = 4;
+
+impl Search {
+    /// The fit that these options ask for, and the numbers of iterations and restarts.
+    pub fn fit(&self, task: Task, seed: u64, defaults: (usize, usize)) -> Result<(Fit, usize, usize), Failure> {
+        if self.kernel.trim() == "search" {
+            return Err(Failure::usage("kernel", "`search` is not part of this version"));
+        }
+        let (iterations, restarts) = (self.iterations.unwrap_or(defaults.0), self.restarts.unwrap_or(defaults.1));
+        let mut fit =
+            Fit::new(Kernel::parse(&self.kernel, task)?).seed(seed).iterations(iterations).restarts(restarts);
+        if self.optimizer == OptimizerArg::Adam {
+            fit = fit.optimizer(Adam::default());
+        }
+        if let Some(limit) = self.time_limit {
+            fit = fit.time_limit(limit);
+        }
+        Ok((fit, iterations, restarts))
+    }
+}
+
+pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
+    if matches!(args.method, MethodArg::Sparse | MethodArg::Iterative) || args.inducing.is_some() {
+        return Err(Failure::usage("method", "only `exact` is part of this version"));
+    }
+    let stdout = args.output.as_deref() == Some("-".as_ref());
+    if stdout && talk.json {
+        return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
+    }
+    let table = args.reading.table(&args.data)?;
+    let known = args.noise.as_ref().and_then(|text| text.parse::<f64>().ok());
+    let choice = Choice {
+        inputs: args.inputs.clone(),
+        exclude: args.exclude.clone(),
+        noise: args.noise.clone().filter(|_| known.is_none()),
+        missing: args.reading.missing(),
+        ..Choice::new(&args.target)
+    };
+    let data = Dataset::from_table(&table, &choice)?;
+    drop(table);
+    let task = if data.d() == 1 { Task::Series } else { Task::Table };
+    let (mut fit, iterations, restarts) = args.search.fit(task, common.seed, (ITERATIONS, RESTARTS))?;
+    if let Some(sd) = known {
+        fit = fit.noise(sd);
+    }
+    if args.no_standardize {
+        fit = fit.standardize(Standardize::No);
+    }
+    check_memory(&fit, data.n(), data.d(), talk)?;
+
+    let mut checkpoint = Checkpoint::new(&args.search.kernel, common.seed, restarts, &data);
+    if let Some(path) = &args.resume {
+        checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
+        fit = fit.resume_some(checkpoint.states.clone());
+    }
+    let beside =
+        || args.output.as_ref().filter(|_| !stdout).map(|o| PathBuf::from(format!("{}.checkpoint", o.display())));
+    let path = args.checkpoint.clone().or_else(|| args.resume.clone()).or_else(beside);
+    let watch = Watch::new(talk, (iterations * restarts) as u64, restarts, Some((checkpoint, path)));
+    let model = fit.run_observed(&data, |step| watch.step(step))?;
+    watch.finish(args.checkpoint.is_some())?;
+    let account = model.account();
+    account.notes.iter().for_each(|note| talk.note(note));
+    if let Some(path) = &args.output {
+        write_file(path, &model.to_bytes()?)?;
+    }
+    talk.say(&format!(
+        "log marginal likelihood {:.2}, noise sd {}, leave-one-out rmse {}; {:.1} s, {}",
+        account.log_marginal_likelihood,
+        short(account.noise_sd),
+        short(account.loo.rmse),
+        account.seconds,
+        account.reason
+    ));
+    talk.detail(format!("kernel: {}", account.kernel));
+    if talk.json {
+        let mut value = serde_json::to_value(account).unwrap_or_default();
+        value["peak_memory_bytes"] = json!(peak_memory());
+        value["output"] = json!(args.output);
+        print_json(&value)?;
+    } else if args.output.is_none() {
+        talk.note("no model was kept: `-o MODEL` writes one");
+    }
+    Ok(())
+}

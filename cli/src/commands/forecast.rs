@@ -1,0 +1,269 @@
+//! `covary forecast`: a table with times becomes a table of the times to come.
+
+use crate::args::{Common, Forecast as Args, TransformArg};
+use crate::failure::Failure;
+use crate::input::{check_memory, peak_memory};
+use crate::output::{Sink, Talk, bytes, columns, csv_line, print_json, short};
+use crate::progress::Watch;
+use covary::Dataset;
+use covary::data::{Choice, Horizon, Table};
+use covary::forecast::{
+    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Series, Status, Transform, backtest, findings,
+    forecast_all,
+};
+use covary::kernel::Task;
+use covary::plot::{Colour, Terminal};
+use serde_json::{Value, json};
+use std::io::IsTerminal;
+use std::sync::atomic::AtomicBool;
+
+/// Iterations and restarts of one series, and of one of many.
+const ONE: (usize, usize) = (300, 4);
+const MANY: (usize, usize) = (100, 1);
+
+pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
+    let horizon = match (&args.horizon, &args.until) {
+        (Some(text), _) => text.parse()?,
+        (None, Some(date)) => Horizon::Until(date.clone()),
+        (None, None) => return Err(Failure::usage("horizon", "give `--horizon` or `--until`")),
+    };
+    if args.interval.iter().any(|l| !(*l > 0.0 && *l < 100.0)) {
+        return Err(Failure::usage("interval", "per cents between 0 and 100, such as 80,95"));
+    }
+    let table = args.reading.table(&args.data)?;
+    let time = args.time.as_deref();
+    let (mut choice, guesses) = Choice::series(&table, time, args.target.as_deref(), args.id.as_deref())?;
+    choice.missing = args.reading.missing();
+    guesses.iter().for_each(|note| talk.note(note));
+    match &args.id {
+        None => one(args, common, talk, &table, &choice, &horizon, guesses),
+        Some(id) => many(args, common, talk, &table, &choice, &horizon, id),
+    }
+}
+
+fn forecaster(args: &Args, fit: covary::Fit) -> Forecaster {
+    Forecaster::new(fit).transform(match args.transform {
+        TransformArg::None => Transform::None,
+        TransformArg::Log => Transform::Log,
+        TransformArg::Auto => Transform::Auto,
+    })
+}
+
+fn one(
+    args: &Args,
+    common: &Common,
+    talk: &Talk,
+    table: &Table,
+    choice: &Choice,
+    horizon: &Horizon,
+    mut notes: Vec<String>,
+) -> Result<(), Failure> {
+    let data = Dataset::from_table(table, choice)?;
+    let steps = data.ahead_to(horizon)?.len();
+    let (fit, iterations, restarts) = args.search.fit(Task::Series, common.seed, ONE)?;
+    check_memory(&fit, data.n(), 1, talk)?;
+    let forecaster = forecaster(args, fit);
+    let watch = Watch::new(talk, (iterations * restarts) as u64, restarts, None);
+    let fitted = forecaster.run_observed(&data, |step| watch.step(step))?;
+    let forecast = fitted.ahead(horizon, &args.interval)?;
+    let tested = args.backtest.map(|origins| backtest(&forecaster, &data, steps, origins)).transpose()?;
+    watch.finish(false)?;
+    let found = findings(&fitted)?;
+    let account = fitted.model.account();
+    account.notes.iter().chain(&fitted.notes).for_each(|note| talk.note(note));
+    notes.extend(account.notes.iter().chain(&fitted.notes).cloned());
+
+    let title = format!("{}: {steps} steps ahead", data.target());
+    let plot = fitted.plot(&forecast, &title);
+    if let Some(path) = &args.plot {
+        plot.save(path)?;
+    }
+    if let Some(path) = &args.report {
+        fitted.report(&forecast, &found, tested.as_ref(), &title)?.save(path)?;
+    }
+    if let Some(path) = &args.model {
+        fitted.model.save(path)?;
+    }
+    if let Some(b) = &tested {
+        talk.say(&backtest_table(b));
+    }
+    if !talk.json || args.output.is_some() {
+        write_table(args, &choice.inputs[0], None, std::slice::from_ref(&(String::new(), &forecast)))?;
+    }
+    talk.detail(words(&found));
+    if talk.json {
+        return print_json(&summary(args, &fitted, &forecast, &found, tested.as_ref(), &notes, common));
+    }
+    if talk.watched() && std::io::stdout().is_terminal() {
+        talk.say(&plot.to_text(&terminal())?);
+    }
+    Ok(())
+}
+
+/// A chart of the usual size; colours only where they are wanted.
+pub fn terminal() -> Terminal {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || !std::io::stdout().is_terminal();
+    Terminal::new(80, 20).colour(if plain { Colour::Plain } else { Colour::Ansi })
+}
+
+/// The largest findings as lines.
+pub fn words(found: &[Finding]) -> String {
+    let line = |f: &Finding| format!("  {:5.1} %  {}", 100.0 * f.share, f.words);
+    found.iter().filter(|f| f.share >= 0.01).take(6).map(line).collect::<Vec<_>>().join("\n")
+}
+
+pub fn backtest_table(b: &Backtest) -> String {
+    let share = |v: f64| format!("{:.0} %", 100.0 * v);
+    let row = |s: &covary::forecast::Score| {
+        vec![s.method.clone(), short(s.mae), short(s.rmse), short(s.mase), share(s.coverage_80), share(s.coverage_95)]
+    };
+    let rows: Vec<Vec<String>> = b.scores.iter().map(row).collect();
+    let head = format!("backtest: {} origins, {} steps each, season {}\n", b.origins.len(), b.steps, b.season);
+    head + &columns(&["method", "mae", "rmse", "mase", "in 80 %", "in 95 %"], &rows)
+}
+
+fn write_table(args: &Args, time: &str, id: Option<&str>, parts: &[(String, &Forecast)]) -> Result<(), Failure> {
+    let mut sink = Sink::new(args.output.as_deref())?;
+    let mut text = String::new();
+    let levels = Forecast {
+        bands: args.interval.iter().map(|&level| covary::plot::Band { level, ..Default::default() }).collect(),
+        ..Default::default()
+    };
+    csv_line(&mut text, id.map(String::from).into_iter().chain([time.to_string()]).chain(levels.columns()));
+    for (name, forecast) in parts {
+        for (i, at) in forecast.times.iter().enumerate() {
+            let numbers = forecast.row(i).into_iter().map(|v| v.to_string());
+            csv_line(&mut text, id.map(|_| name.clone()).into_iter().chain([at.clone()]).chain(numbers));
+        }
+        sink.write(&text)?;
+        text.clear();
+    }
+    sink.write(&text)?;
+    sink.finish()
+}
+
+pub fn rows(forecast: &Forecast) -> Vec<Value> {
+    let names = forecast.columns();
+    let row = |i: usize| {
+        let mut value = json!({ "time": forecast.times[i] });
+        names.iter().zip(forecast.row(i)).for_each(|(name, v)| value[name] = json!(v));
+        value
+    };
+    (0..forecast.times.len()).map(row).collect()
+}
+
+fn summary(
+    args: &Args,
+    fitted: &Fitted,
+    forecast: &Forecast,
+    found: &[Finding],
+    tested: Option<&Backtest>,
+    notes: &[String],
+    common: &Common,
+) -> Value {
+    let account = fitted.model.account();
+    json!({
+        "time": fitted.data().inputs()[0], "target": fitted.data().target(), "rows": fitted.data().n(),
+        "steps": forecast.times.len(), "transform": fitted.model.link(), "intervals": args.interval,
+        "forecast": rows(forecast), "log_marginal_likelihood": fitted.evidence, "noise_sd": account.noise_sd,
+        "kernel": account.kernel, "findings": found, "backtest": tested, "iterations": account.iterations,
+        "evaluations": account.evaluations, "seconds": account.seconds, "converged": account.converged,
+        "reason": account.reason, "seed": common.seed, "peak_memory_bytes": peak_memory(), "notes": notes,
+    })
+}
+
+fn many(
+    args: &Args,
+    common: &Common,
+    talk: &Talk,
+    table: &Table,
+    choice: &Choice,
+    horizon: &Horizon,
+    id: &str,
+) -> Result<(), Failure> {
+    for (given, name) in [
+        (args.backtest.is_some(), "backtest"),
+        (args.plot.is_some(), "plot"),
+        (args.report.is_some(), "report"),
+        (args.model.is_some(), "model"),
+    ] {
+        if given {
+            return Err(Failure::usage(name, "is for one series; leave out `--id`"));
+        }
+    }
+    let clock = std::time::Instant::now();
+    let series: Vec<Series> = table.groups(id)?.into_iter().map(|(id, rows)| Series { id, rows }).collect();
+    let (fit, ..) = args.search.fit(Task::Series, common.seed, MANY)?;
+    let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
+    let need = fit.memory(longest, 1) * rayon::current_num_threads();
+    talk.say(&format!("{} series, the longest of {longest} rows, about {} of memory", series.len(), bytes(need)));
+    let watch = Watch::new(talk, series.len() as u64, 0, None);
+    let forecaster = forecaster(args, fit);
+    let (levels, stop) = (&args.interval, AtomicBool::new(false));
+    let done = |_: &Outcome| watch.advance();
+    let outcomes = forecast_all(&forecaster, table, &series, choice, horizon, levels, done, &stop);
+    watch.finish(false)?;
+
+    let counts = |status: Status| outcomes.iter().filter(|o| o.status == status).count();
+    let (ok, fallback, failed) = (counts(Status::Ok), counts(Status::Fallback), counts(Status::Failed));
+    if !talk.json || args.output.is_some() {
+        let parts: Vec<(String, &Forecast)> = outcomes.iter().map(|o| (o.id.clone(), &o.forecast)).collect();
+        write_table(args, &choice.inputs[0], Some(id), &parts)?;
+    }
+    let header =
+        [id, "status", "rows", "method", "transform", "log_marginal_likelihood", "converged", "seconds", "message"];
+    let cells = |o: &Outcome| -> Vec<String> {
+        let word = |v: Value| v.as_str().unwrap_or_default().to_string();
+        vec![
+            o.id.clone(),
+            word(json!(o.status)),
+            o.rows.to_string(),
+            o.method.clone(),
+            word(json!(o.transform)),
+            o.log_marginal_likelihood.map_or(String::new(), |v| format!("{v:.3}")),
+            o.converged.to_string(),
+            format!("{:.3}", o.seconds),
+            o.message.clone(),
+        ]
+    };
+    if let Some(path) = &args.status {
+        let mut text = String::new();
+        csv_line(&mut text, header);
+        outcomes.iter().for_each(|o| csv_line(&mut text, cells(o)));
+        crate::output::write_file(path, text.as_bytes())?;
+    }
+    // All of a few, those that need a look of many.
+    let shown: Vec<&Outcome> = outcomes.iter().filter(|o| outcomes.len() <= 20 || o.status != Status::Ok).collect();
+    if !shown.is_empty() {
+        let rows: Vec<Vec<String>> = shown.iter().take(50).map(|o| cells(o)).collect();
+        talk.say(&columns(&header, &rows));
+    }
+    let seconds = clock.elapsed().as_secs_f64();
+    talk.say(&format!(
+        "{} series in {seconds:.1} s: {ok} fitted, {fallback} by a simple method, {failed} failed",
+        outcomes.len()
+    ));
+    if talk.json {
+        let value = |o: &Outcome| {
+            let mut value = json!(o);
+            if args.output.is_none() {
+                value["forecast"] = json!(rows(&o.forecast));
+            }
+            value
+        };
+        print_json(&json!({
+            "id": id, "time": choice.inputs[0], "target": choice.target, "count": outcomes.len(), "ok": ok,
+            "fallback": fallback, "failed": failed, "seconds": seconds, "seed": common.seed,
+            "peak_memory_bytes": peak_memory(), "series": outcomes.iter().map(value).collect::<Vec<_>>(),
+        }))?;
+    }
+    if ok + fallback == 0 {
+        let first = outcomes.first().map_or("there is none", |o| o.message.as_str()).to_string();
+        let kind = covary::ErrorKind::NotATable {
+            file: args.data.clone(),
+            found: format!("no series could be forecast; the first: {first}"),
+        };
+        return Err(Failure::data(kind.into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! `covary predict`: a table in, the same table with predictions out, a piece at a time.
+
+use crate::args::{Common, Of, Predict as Args};
+use crate::failure::Failure;
+use crate::input;
+use crate::output::{Sink, Talk, csv_line, print_json};
+use covary::data::{Piece, Stream};
+use covary::{Model, normal};
+use serde_json::json;
+use std::path::Path;
+use std::time::Instant;
+
+/// Rows in memory at a time.
+const PIECE: usize = 16_384;
+/// Joint samples need a matrix of the rows' square.
+const MOST_SAMPLED: usize = 5_000;
+
+pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
+    if !(args.interval > 0.0 && args.interval < 1.0) {
+        let message = format!("a probability between 0 and 1: {}", args.interval);
+        return Err(Failure::usage("interval", message));
+    }
+    let clock = Instant::now();
+    let model = input::model(&args.model)?;
+    let mut out = Out {
+        args,
+        talk,
+        common,
+        z: normal::reach(args.interval),
+        rows: 0,
+        names: vec![],
+        columns: vec![],
+        sink: None,
+    };
+    let missing = args.reading.missing();
+    let mut notes = Vec::new();
+    if args.data == Path::new("-") {
+        let table = args.reading.table(&args.data)?;
+        let piece = Piece::of(table, model.encoding(), None, missing)?;
+        out.piece(&model, &piece)?;
+        notes.extend(piece.notes);
+    } else {
+        let options = args.reading.options()?;
+        let stream = Stream::with(&args.data, &options, model.encoding().clone(), PIECE).map_err(Failure::data)?;
+        let stream = stream.missing(missing);
+        for piece in stream.pass().map_err(Failure::data)? {
+            let piece = piece.map_err(Failure::data)?;
+            out.piece(&model, &piece)?;
+            for note in piece.notes {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        }
+    }
+    if out.rows == 0 && out.sink.is_none() && out.columns.is_empty() {
+        return Err(Failure::data(covary::ErrorKind::NoRows { file: args.data.clone() }.into()));
+    }
+    notes.iter().for_each(|note| talk.note(note));
+    let (rows, names, columns) = (out.rows, out.names, out.columns);
+    if let Some(sink) = out.sink {
+        sink.finish()?;
+    }
+    if talk.json {
+        let mut value = json!({
+            "rows": rows, "target": model.target(), "interval": args.interval,
+            "of": if args.of == Of::Y { "y" } else { "f" }, "seconds": clock.elapsed().as_secs_f64(),
+            "peak_memory_bytes": input::peak_memory(), "output": args.output, "notes": notes,
+        });
+        if args.output.is_none() {
+            names.iter().zip(columns).for_each(|(name, column)| value[name] = json!(column));
+        }
+        print_json(&value)?;
+    } else if args.output.is_some() {
+        talk.say(&format!("{rows} rows in {:.1} s", clock.elapsed().as_secs_f64()));
+    }
+    Ok(())
+}
+
+struct Out<'a> {
+    args: &'a Args,
+    talk: &'a Talk,
+    common: &'a Common,
+    z: f64,
+    rows: usize,
+    names: Vec<String>,
+    columns: Vec<Vec<f64>>,
+    sink: Option<Sink>,
+}
+
+impl Out<'_> {
+    fn piece(&mut self, model: &Model, piece: &Piece) -> Result<(), Failure> {
+        let first = self.names.is_empty();
+        let mut columns = self.columns_of(model, piece)?;
+        if first {
+            self.names = self.header(piece);
+        }
+        self.rows += piece.rows.len();
+        // As JSON the numbers are gathered; as a table they go out at once.
+        if self.talk.json && self.args.output.is_none() {
+            if self.columns.is_empty() {
+                self.columns = columns;
+            } else {
+                self.columns.iter_mut().zip(&mut columns).for_each(|(all, more)| all.append(more));
+            }
+            return Ok(());
+        }
+        let mut text = String::new();
+        if first {
+            let old = piece.table.columns().iter().map(|c| c.name());
+            csv_line(&mut text, old.chain(self.names.iter().map(String::as_str)));
+            self.sink = Some(Sink::new(self.args.output.as_deref())?);
+        }
+        for (i, &row) in piece.rows.iter().enumerate() {
+            let old = piece.table.columns().iter().map(|c| c.text(row));
+            csv_line(&mut text, old.chain(columns.iter().map(|c| c[i].to_string())));
+        }
+        match &mut self.sink {
+            Some(sink) => sink.write(&text),
+            None => Ok(()),
+        }
+    }
+
+    fn columns_of(&self, model: &Model, piece: &Piece) -> Result<Vec<Vec<f64>>, Failure> {
+        if self.args.mean_only {
+            return Ok(vec![model.mean(&piece.x)?]);
+        }
+        let (link, p) = (model.link(), model.predict_linked(&piece.x)?);
+        let variance = if self.args.of == Of::Y { &p.variance_y } else { &p.variance_f };
+        let mut columns = vec![Vec::with_capacity(p.mean.len()); 4];
+        for (&m, &v) in p.mean.iter().zip(variance) {
+            let (mean, spread) = link.moments(m, v);
+            let row = [mean, spread.sqrt(), link.quantile(m, v, -self.z), link.quantile(m, v, self.z)];
+            columns.iter_mut().zip(row).for_each(|(c, v)| c.push(v));
+        }
+        if let Some(count) = self.args.samples {
+            if self.rows > 0 || piece.rows.len() > MOST_SAMPLED {
+                let message = format!("joint samples of more than {MOST_SAMPLED} rows need too much memory");
+                return Err(Failure::usage("samples", message));
+            }
+            columns.extend(match self.args.of {
+                Of::Y => model.sample_y(&piece.x, count, self.common.seed)?,
+                Of::F => model.sample(&piece.x, count, self.common.seed)?,
+            });
+        }
+        Ok(columns)
+    }
+
+    /// Names of the new columns; where the table has one of them already, all are called `predicted_…`.
+    fn header(&self, piece: &Piece) -> Vec<String> {
+        let mut names: Vec<String> = match self.args.mean_only {
+            true => vec!["mean".into()],
+            false => ["mean", "sd", "lower", "upper"].map(String::from).to_vec(),
+        };
+        names.extend((1..=self.args.samples.unwrap_or(0)).map(|i| format!("sample_{i}")));
+        if !self.talk.json && names.iter().any(|n| piece.table.has(n)) {
+            names.iter_mut().for_each(|n| *n = format!("predicted_{n}"));
+        }
+        names
+    }
+}
