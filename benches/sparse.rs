@@ -1,20 +1,26 @@
 //! One evaluation = VFE bound + every gradient (θ, noise, inducing points), beside the bare matrix products of the same
 //! size: N·M² flop for Φ and 2·N·M² for G·K_uf, at the speed of the library's own square product.
-//! `cargo bench --bench sparse [-- n m …]`; `-- placing DIR` compares placings of inducing points on the UCI tables of DIR.
+//! `cargo bench --bench sparse [-- n m …]`; `-- placing DIR` compares placings of inducing points on the UCI tables of DIR;
+//! `-- stream ROWS …` reads that many rows of 8 columns from a file, with 500 inducing points.
 #![allow(clippy::unwrap_used)]
 
-use covary::gp::{InMemory, Placing, Sparse, SparseTimings, place_inducing};
+use covary::data::{Choice, ReadOptions, Stream};
+use covary::gp::{InMemory, Placing, Sparse, SparseTimings, Streamed, place_inducing, sample_rows};
 use covary::kernel::{Role, Task};
 use covary::linalg::{Matrix, product};
 use covary::program::Program;
 use covary::{Dataset, Kernel, Points, Scaling, Threads};
 use rand::{RngExt, SeedableRng};
+use std::io::{BufWriter, Write};
 use std::time::Instant;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let Some(at) = words.iter().position(|w| w == "placing") {
         return placing(&words[at + 1]);
+    }
+    if words.iter().any(|w| w == "stream") {
+        return stream(&words.iter().filter_map(|w| w.parse().ok()).collect::<Vec<_>>());
     }
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let sizes = if sizes.len() < 2 { vec![8611, 100, 8611, 300, 8611, 1000] } else { sizes };
@@ -74,6 +80,46 @@ fn placing(folder: &str) {
     }
 }
 
+/// One bound and gradient with rows from a file: what a pass costs, and what memory it takes.
+fn stream(sizes: &[usize]) {
+    println!("| rows | reading | assembly | products | m×m | pullback | total s | µs a row | peak MB |");
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for &n in sizes {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+        let file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
+        let mut out = BufWriter::new(&file);
+        writeln!(out, "a,b,c,d,e,f,g,h,y").unwrap();
+        for _ in 0..n {
+            let x: [f64; 8] = std::array::from_fn(|_| rng.random_range(-1.7..1.7));
+            let y = (2.0 * x[0]).sin() + 0.3 * x[1] * x[2];
+            let cells: Vec<String> = x.iter().chain([&y]).map(|v| format!("{v:.6}")).collect();
+            writeln!(out, "{}", cells.join(",")).unwrap();
+        }
+        out.flush().unwrap();
+        let stream = Stream::open(file.path(), &ReadOptions::default(), &Choice::new("y"), 8192).unwrap();
+        let scaling = Scaling::of_stream(&stream).unwrap();
+        let rows = Streamed::new(&stream, &scaling).unwrap();
+        let z = place_inducing(&sample_rows(&rows, 10_000, 0).unwrap(), 500, Placing::KMeans, 0).unwrap();
+        let kernel = Kernel::default_network(Task::Table).bind_to(8).unwrap();
+        let (theta, program) = (start(&kernel), Program::compile(&kernel, 8).unwrap());
+        let mut sparse = Sparse::new(&program, &rows, &z, Threads::All).unwrap();
+        let (mut in_theta, mut in_z) = (vec![0.0; theta.len()], vec![0.0; 500 * 8]);
+        let begin = Instant::now();
+        sparse.gradient(&theta, 0.1, &z, &mut in_theta, Some(&mut in_z)).unwrap();
+        let (total, t) = (begin.elapsed().as_secs_f64(), sparse.timings);
+        println!(
+            "| {n} | {:.2} | {:.2} | {:.2} | {:.2} | {:.2} | {total:.2} | {:.1} | {} |",
+            t.reading,
+            t.assembly,
+            t.products,
+            t.factorisation,
+            t.pullback,
+            1e6 * total / n as f64,
+            peak().map_or_else(|| "?".into(), |mb| mb.to_string()),
+        );
+    }
+}
+
 fn run(n: usize, d: usize, m: usize) {
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
     let x = Points::from_values(n, d, (0..d * n).map(|_| rng.random_range(-1.7..1.7)).collect()).unwrap();
@@ -86,7 +132,8 @@ fn run(n: usize, d: usize, m: usize) {
     let mut sparse = Sparse::new(&program, &rows, &z, Threads::All).unwrap();
     let (mut in_theta, mut in_z) = (vec![0.0; theta.len()], vec![0.0; m * d]);
     // One product of the size of a chunk tells the speed of the floor.
-    let (a, g) = (Matrix::from_fn(2048, m, |i, j| ((i * j) % 7) as f64), Matrix::from_fn(m, m, |i, j| (i + j) as f64));
+    let (a, g) =
+        (Matrix::from_fn(2048, m, |i, j| ((i * j) % 7) as f64), Matrix::from_fn(m, m, |i, j| (i + j) as f64));
     let mut out = Matrix::default();
     let (mut totals, mut floors, mut parts) = (vec![], vec![], vec![]);
     for _ in 0..7 {

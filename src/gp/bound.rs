@@ -240,8 +240,7 @@ impl Solution {
         white.half_solve_transposed(&mut b);
         b.iter_mut().for_each(|v| *v /= noise);
         let rest = statistics.t - trace;
-        let value = -0.5 * (n * (LN_2PI + noise.ln()) + white.log_det())
-            - (statistics.yy + rest) / (2.0 * noise)
+        let value = -0.5 * (n * (LN_2PI + noise.ln()) + white.log_det()) - (statistics.yy + rest) / (2.0 * noise)
             + 0.5 * quadratic / (noise * noise);
         let mut weights = b.clone();
         basis.factor.half_solve_transposed(&mut weights);

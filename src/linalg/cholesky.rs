@@ -88,7 +88,11 @@ impl Cholesky {
     ///
     /// # Errors
     /// When it is not positive definite or a number is not finite. The buffer is lost in that case.
-    pub fn factor_once(mut a: Matrix, mut fill: impl FnMut(&mut Matrix), threads: Threads) -> Result<Cholesky, Failure> {
+    pub fn factor_once(
+        mut a: Matrix,
+        mut fill: impl FnMut(&mut Matrix),
+        threads: Threads,
+    ) -> Result<Cholesky, Failure> {
         fill(&mut a);
         let finite = a.trace().is_finite();
         match factor_in_place(&mut a, threads) {

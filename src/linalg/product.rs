@@ -150,13 +150,22 @@ mod tests {
         for n in [1, 7, 96, 97, 250] {
             let (x, a) = (random(310, n, 1), random(n, n, 2));
             let symmetric = Matrix::from_fn(n, n, |i, j| a[(i, j)] + a[(j, i)]);
-            let w = Matrix::from_fn(n, n, |i, j| if i == j { 1.0 } else if i > j { a[(i, j)] / n as f64 } else { 0.0 });
+            let w = Matrix::from_fn(n, n, |i, j| {
+                if i == j {
+                    1.0
+                } else if i > j {
+                    a[(i, j)] / n as f64
+                } else {
+                    0.0
+                }
+            });
             let spd = {
                 let mut c = product(&w, &transpose(&w));
                 c.mirror();
                 c
             };
-            let factor = Cholesky::factor(Matrix::zeros(n, n), |m| m.clone_from(&spd), Threads::One).expect("positive");
+            let factor =
+                Cholesky::factor(Matrix::zeros(n, n), |m| m.clone_from(&spd), Threads::One).expect("positive");
             let both = |f: &dyn Fn(Threads) -> Matrix| {
                 let (one, all) = (f(Threads::One), f(Threads::All));
                 let same = (0..n).all(|j| (j..n).all(|i| one[(i, j)].to_bits() == all[(i, j)].to_bits()));
@@ -182,7 +191,11 @@ mod tests {
             });
             lower_agree(&product(&solved, &transpose(&w)), &x, "solve_rows");
             let inverse = both(&|t| triangular_inverse(&factor, t));
-            lower_agree(&product(&inverse, &w), &Matrix::from_fn(n, n, |i, j| f64::from(i == j)), "triangular_inverse");
+            lower_agree(
+                &product(&inverse, &w),
+                &Matrix::from_fn(n, n, |i, j| f64::from(i == j)),
+                "triangular_inverse",
+            );
             let white = product(&product(&w, &symmetric), &transpose(&w));
             lower_agree(&both(&|t| whiten(&w, &symmetric, t)), &white, "whiten");
             let back = product(&product(&transpose(&w), &symmetric), &w);

@@ -45,7 +45,13 @@ struct Evaluated {
     z: Vec<f64>,
 }
 
-fn evaluate(case: &Case, rows: &dyn Rows, noise: f64, threads: Threads, change: impl Fn(Sparse) -> Sparse) -> Evaluated {
+fn evaluate(
+    case: &Case,
+    rows: &dyn Rows,
+    noise: f64,
+    threads: Threads,
+    change: impl Fn(Sparse) -> Sparse,
+) -> Evaluated {
     let mut sparse = change(Sparse::new(&case.program, rows, &case.z, threads).unwrap());
     let (mut theta, mut z) = (vec![0.0; case.theta.len()], vec![0.0; case.z.values().len()]);
     let (value, noise) = sparse.gradient(&case.theta, noise, &case.z, &mut theta, Some(&mut z)).unwrap();
@@ -240,7 +246,8 @@ fn the_power_plant_workload_has_its_value() {
     let (program, theta) = (Program::compile(&kernel, 4).unwrap(), kernel.values());
     let case = Case { program, theta, x, y, z };
     let rows = InMemory::new(&case.x, &case.y).unwrap();
-    let mut sparse = Sparse::new(&case.program, &rows, &case.z, Threads::All).unwrap().with_jitter(Jitter::Absolute(1e-6));
+    let mut sparse =
+        Sparse::new(&case.program, &rows, &case.z, Threads::All).unwrap().with_jitter(Jitter::Absolute(1e-6));
     let noise = spec["noise_variance"].as_f64().unwrap();
     let bound = sparse.bound(&case.theta, noise, &case.z).unwrap();
     println!("{bound} {:?} {:?}", sparse.form, sparse.timings);
@@ -255,7 +262,8 @@ fn sparse_never_exceeds_exact() {
         let case = case(&kernel, d, 30, 4 + (seed % 9) as usize);
         let noise = [0.01, 0.1, 1.0][(seed % 3) as usize];
         let x = Inputs::without_lags(case.x.clone());
-        let evidence = Exact::new(&case.program, &x, &case.y, Threads::One).unwrap().evidence(&case.theta, noise).unwrap();
+        let evidence =
+            Exact::new(&case.program, &x, &case.y, Threads::One).unwrap().evidence(&case.theta, noise).unwrap();
         let rows = InMemory::new(&case.x, &case.y).unwrap();
         let mut sparse = Sparse::new(&case.program, &rows, &case.z, Threads::One).unwrap();
         let bound = sparse.bound(&case.theta, noise, &case.z).unwrap();
@@ -281,7 +289,8 @@ fn sparse_with_all_points_is_exact() {
         ours.theta.iter().zip(&gradient).for_each(|(a, b)| close(*a, *b, 1e-6, text));
         let theta = case.theta.clone();
         let at = random_points(5, 2, 8);
-        let full = Posterior::new(case.program.clone(), theta.clone(), 0.2, case.x.clone(), case.y.clone(), None).unwrap();
+        let full =
+            Posterior::new(case.program.clone(), theta.clone(), 0.2, case.x.clone(), case.y.clone(), None).unwrap();
         let full = full.predict(&at).unwrap();
         let posterior =
             SparsePosterior::new(case.program.clone(), theta, 0.2, &rows, &case.z, Jitter::Absolute(1e-13)).unwrap();
@@ -422,7 +431,9 @@ fn what_cannot_be_done_is_said() {
     assert!(InMemory::new(&case.x, &case.y[..5]).unwrap_err().to_string().contains("targets"));
     let (nothing, no_y) = (Points::from_values(0, 2, vec![]).unwrap(), vec![]);
     let empty = InMemory::new(&nothing, &no_y).unwrap();
-    assert!(Sparse::new(&case.program, &empty, &case.z, Threads::One).unwrap_err().to_string().contains("too few rows"));
+    assert!(
+        Sparse::new(&case.program, &empty, &case.z, Threads::One).unwrap_err().to_string().contains("too few rows")
+    );
     let mut sparse = Sparse::new(&case.program, &rows, &case.z, Threads::One).unwrap();
     for noise in [0.0, -1.0, f64::NAN] {
         assert!(sparse.bound(&case.theta, noise, &case.z).unwrap_err().to_string().contains("positive variance"));
@@ -433,6 +444,7 @@ fn what_cannot_be_done_is_said() {
     let met = case.z.select(&[0, 1, 2, 3, 3]);
     assert!(sparse.bound(&case.theta, 0.1, &met).unwrap().is_finite());
     assert!(sparse.jitter_used > 0.0);
-    let mut none = Sparse::new(&case.program, &rows, &case.z, Threads::One).unwrap().with_jitter(Jitter::Absolute(-1.0));
+    let mut none =
+        Sparse::new(&case.program, &rows, &case.z, Threads::One).unwrap().with_jitter(Jitter::Absolute(-1.0));
     assert!(none.bound(&case.theta, 0.1, &case.z).unwrap_err().to_string().starts_with("jitter"));
 }
