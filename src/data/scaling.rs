@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Dataset, Points};
+use super::{Dataset, Points, Stream};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Centre and width of each input column and of the target. Widths are never 0: what is constant keeps width 1.
@@ -63,6 +63,29 @@ impl Scaling {
             (scaling.centres[c], scaling.widths[c]) = centre_and_width(data.x().column(c), &data.inputs()[c])?;
         }
         (scaling.target_centre, scaling.target_width) = centre_and_width(data.y(), data.target())?;
+        Ok(scaling)
+    }
+
+    /// The scaling that gives the rows of a stream mean 0 and standard deviation 1, in one pass over the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a column spans more than a double can hold.
+    pub fn of_stream(stream: &Stream) -> Result<Self> {
+        let names = stream.encoding().names();
+        let mut columns = vec![Moments::default(); names.len()];
+        let mut target = Moments::default();
+        for piece in stream.pass()? {
+            let piece = piece?;
+            for (c, moments) in columns.iter_mut().enumerate() {
+                moments.add(piece.x.column(c), &names[c])?;
+            }
+            target.add(&piece.y, "target")?;
+        }
+        let mut scaling = Self::identity(names.len());
+        for (c, moments) in columns.iter().enumerate() {
+            (scaling.centres[c], scaling.widths[c]) = moments.centre_and_width();
+        }
+        (scaling.target_centre, scaling.target_width) = target.centre_and_width();
         Ok(scaling)
     }
 
@@ -165,6 +188,36 @@ impl Scaling {
     /// A standardised variance in the user's units.
     pub fn variance(&self, variance: f64) -> f64 {
         variance * self.target_width * self.target_width
+    }
+}
+
+/// Number, mean and sum of squared deviations of the values so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    n: f64,
+    mean: f64,
+    square: f64,
+}
+
+impl Moments {
+    fn add(&mut self, values: &[f64], name: &str) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        let n = values.len() as f64;
+        let (mean, width) = centre_and_width(values, name)?;
+        let square = if is_constant(values) { 0.0 } else { n * width * width };
+        let (gap, total) = (mean - self.mean, self.n + n);
+        // Σ(v − mean)² of both together: each about its own mean, and the means about the common one.
+        self.square += square + gap * gap * (self.n / total) * n;
+        self.mean += gap * (n / total);
+        self.n = total;
+        Ok(())
+    }
+
+    fn centre_and_width(&self) -> (f64, f64) {
+        let width = if self.n > 0.0 { (self.square / self.n).sqrt() } else { 0.0 };
+        (self.mean, if width >= f64::MIN_POSITIVE && width.is_finite() { width } else { 1.0 })
     }
 }
 

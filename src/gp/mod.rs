@@ -1,10 +1,20 @@
 //! Evidence and posterior of a Gaussian process; one file for each way of computing them. Asks the program for values
 //! and pullbacks, `linalg` for factors; never looks at what a kernel is made of.
 
+mod bound;
 mod exact;
+mod inducing;
 mod loo;
 mod predict;
+mod rows;
+mod sparse;
+mod sparse_posterior;
 
+pub use bound::{Form, Jitter};
 pub use exact::{Exact, Timings};
+pub use inducing::{Placing, check_inducing, place_inducing, sample_rows};
 pub use loo::LeaveOneOut;
 pub use predict::{Posterior, Prediction};
+pub use rows::{InMemory, Rows, Streamed};
+pub use sparse::{Sparse, SparseTimings};
+pub use sparse_posterior::SparsePosterior;

@@ -84,6 +84,28 @@ impl Cholesky {
         }
     }
 
+    /// Factors the matrix that `fill` writes to the lower triangle of `a` as it is, for callers with a jitter of their own.
+    ///
+    /// # Errors
+    /// When it is not positive definite or a number is not finite. The buffer is lost in that case.
+    pub fn factor_once(
+        mut a: Matrix,
+        mut fill: impl FnMut(&mut Matrix),
+        threads: Threads,
+    ) -> Result<Cholesky, Failure> {
+        fill(&mut a);
+        let finite = a.trace().is_finite();
+        match factor_in_place(&mut a, threads) {
+            Ok(()) if finite => Ok(Cholesky { l: a, jitter: 0.0 }),
+            Ok(()) => Err(Failure { pivot: 0, jitter: 0.0, non_finite: true }),
+            Err(pivot) => {
+                fill(&mut a);
+                let finite = (0..a.rows()).all(|j| a.column(j)[j..].iter().all(|v| v.is_finite()));
+                Err(Failure { pivot, jitter: 0.0, non_finite: !finite })
+            }
+        }
+    }
+
     /// Number of rows.
     pub fn n(&self) -> usize {
         self.l.rows()

@@ -67,9 +67,16 @@ impl Matrix {
 
     /// Copies the lower triangle to the upper one.
     pub fn mirror(&mut self) {
-        for j in 0..self.columns {
-            for i in j + 1..self.rows {
-                self.values[i * self.stride + j] = self.values[j * self.stride + i];
+        // In square blocks, so that both sides stay in cache.
+        const SIDE: usize = 32;
+        let n = self.rows.min(self.columns);
+        for left in (0..n).step_by(SIDE) {
+            for top in (left..n).step_by(SIDE) {
+                for j in left..n.min(left + SIDE) {
+                    for i in top.max(j + 1)..n.min(top + SIDE) {
+                        self.values[i * self.stride + j] = self.values[j * self.stride + i];
+                    }
+                }
             }
         }
     }

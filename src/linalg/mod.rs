@@ -4,6 +4,7 @@ mod cg;
 mod cholesky;
 mod eigen;
 mod matrix;
+pub mod product;
 
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};

@@ -17,14 +17,14 @@ pub fn shared(path: &str) -> Option<PathBuf> {
     None
 }
 
-fn numbers(v: &Value) -> Vec<f64> {
+pub fn numbers(v: &Value) -> Vec<f64> {
     match v {
         Value::Array(list) => list.iter().flat_map(numbers).collect(),
         other => vec![other.as_f64().unwrap()],
     }
 }
 
-fn points(v: &Value) -> Points {
+pub fn points(v: &Value) -> Points {
     Points::from_rows(&v.as_array().unwrap().iter().map(numbers).collect::<Vec<_>>()).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn list(v: &[f64]) -> String {
 
 /// The text of a golden kernel, and the names of its gradient entries in the order of our parameters, each with the
 /// factor from their parameterisation to ours (their PER has half our lengthscale).
-fn kernel(v: &Value) -> (String, Vec<(String, usize, f64)>) {
+pub fn kernel(v: &Value) -> (String, Vec<(String, usize, f64)>) {
     let mut names = Vec::new();
     let mut entry = |name: String, count: usize, factor: f64| {
         names.extend((0..count).map(|k| (name.clone(), k, factor)));

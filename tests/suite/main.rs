@@ -10,6 +10,7 @@ mod models;
 mod optim;
 mod paper;
 mod plots;
+mod sparse;
 mod tables;
 mod text;
 mod times;

@@ -1,0 +1,206 @@
+//! Products of dense matrices, triangles where the result is symmetric, and solves with many right-hand sides. Sums run
+//! in the same order whatever the number of threads. Symmetric results are cut into panels, of which the part above the
+//! diagonal is not computed: the library's own triangular product runs at half the speed.
+
+use super::{Cholesky, Matrix, dot, par};
+use crate::threads::Threads;
+use faer::linalg::matmul::matmul;
+use faer::linalg::triangular_inverse::invert_lower_triangular;
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::{Accum, Par};
+use rayon::prelude::*;
+
+/// Columns of a panel (64 to 256 run alike).
+const PANEL: usize = 96;
+/// Below this size a second thread costs more than it brings.
+const LEAST: usize = 128;
+
+/// The panels of n columns: first, number.
+fn panels(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).step_by(PANEL).map(move |j| (j, PANEL.min(n - j)))
+}
+
+fn threads_for(threads: Threads, a: &Matrix) -> Par {
+    par(threads, a.rows().min(a.columns()), LEAST)
+}
+
+/// C ← A B
+pub fn multiply(c: &mut Matrix, a: &Matrix, b: &Matrix, threads: Threads) {
+    assert!(a.columns() == b.rows(), "{} columns by {} rows", a.columns(), b.rows());
+    c.reshape(a.rows(), b.columns());
+    matmul(c.view_mut(), Accum::Replace, a.view(), b.view(), 1.0, threads_for(threads, a));
+}
+
+/// C ← C + AᵀA, its lower triangle.
+pub fn add_gram(c: &mut Matrix, a: &Matrix, threads: Threads) {
+    let n = a.columns();
+    assert!(c.rows() == n && c.columns() == n, "{} rows for {n} columns", c.rows());
+    let (a, par) = (a.view(), threads_for(threads, a));
+    for (j, width) in panels(n) {
+        let to = c.view_mut().submatrix_mut(j, j, n - j, width);
+        matmul(to, Accum::Add, a.subcols(j, n - j).transpose(), a.subcols(j, width), 1.0, par);
+    }
+}
+
+/// Aᵀ y
+pub fn transposed_times(a: &Matrix, y: &[f64], threads: Threads) -> Vec<f64> {
+    let one = |j: usize| dot(a.column(j), y);
+    match threads {
+        Threads::All => (0..a.columns()).into_par_iter().with_min_len(64).map(one).collect(),
+        Threads::One => (0..a.columns()).map(one).collect(),
+    }
+}
+
+/// B ← B L⁻ᵀ: every row of B is solved by L.
+pub fn solve_rows(l: &Cholesky, b: &mut Matrix, threads: Threads) {
+    assert!(b.columns() == l.n(), "{} columns for a factor of {} rows", b.columns(), l.n());
+    let par = threads_for(threads, b);
+    solve_lower_triangular_in_place(l.l().view(), b.view_mut().transpose_mut(), par);
+}
+
+/// W = L⁻¹; its upper triangle is nought.
+pub fn triangular_inverse(l: &Cholesky, threads: Threads) -> Matrix {
+    let mut w = Matrix::zeros(l.n(), l.n());
+    invert_lower_triangular(w.view_mut(), l.l().view(), par(threads, l.n(), LEAST));
+    w
+}
+
+/// The lower triangle of W A Wᵀ, for a lower triangular W and a symmetric A (all of it).
+pub fn whiten(w: &Matrix, a: &Matrix, threads: Threads) -> Matrix {
+    let n = w.rows();
+    let (w, a, par) = (w.view(), a.view(), threads_for(threads, w));
+    // T = W A, of which W A Wᵀ needs the lower triangle only.
+    let (mut t, mut out) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
+    for (i, height) in panels(n) {
+        let end = i + height;
+        let to = t.view_mut().submatrix_mut(i, 0, height, end);
+        matmul(to, Accum::Replace, w.submatrix(i, 0, height, end), a.submatrix(0, 0, end, end), 1.0, par);
+    }
+    for (j, width) in panels(n) {
+        let end = j + width;
+        let to = out.view_mut().submatrix_mut(j, j, n - j, width);
+        let rows = t.view().submatrix(j, 0, n - j, end);
+        matmul(to, Accum::Replace, rows, w.submatrix(j, 0, width, end).transpose(), 1.0, par);
+    }
+    out
+}
+
+/// The lower triangle of Wᵀ S W, for a lower triangular W and a symmetric S (all of it); T is room to work in.
+pub fn unwhiten(w: &Matrix, s: &Matrix, t: &mut Matrix, threads: Threads) -> Matrix {
+    let n = w.rows();
+    let (w, s, par) = (w.view(), s.view(), threads_for(threads, w));
+    // T = S W, of which Wᵀ S W needs the lower triangle only.
+    let mut out = Matrix::zeros(n, n);
+    t.reshape(n, n);
+    for (j, width) in panels(n) {
+        let to = t.view_mut().submatrix_mut(j, j, n - j, width);
+        matmul(to, Accum::Replace, s.submatrix(j, j, n - j, n - j), w.submatrix(j, j, n - j, width), 1.0, par);
+    }
+    for (i, height) in panels(n) {
+        let to = out.view_mut().submatrix_mut(i, 0, height, i + height);
+        let below = t.view().submatrix(i, 0, n - i, i + height);
+        matmul(to, Accum::Replace, w.submatrix(i, i, n - i, height).transpose(), below, 1.0, par);
+    }
+    out
+}
+
+/// S W, for a lower triangular W.
+pub fn times_lower(s: &Matrix, w: &Matrix, threads: Threads) -> Matrix {
+    let n = w.rows();
+    let par = threads_for(threads, w);
+    let mut out = Matrix::zeros(n, n);
+    for (j, width) in panels(n) {
+        let to = out.view_mut().submatrix_mut(0, j, n, width);
+        let (s, w) = (s.view().subcols(j, n - j), w.view().submatrix(j, j, n - j, width));
+        matmul(to, Accum::Replace, s, w, 1.0, par);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn random(rows: usize, columns: usize, seed: u64) -> Matrix {
+        use rand::{RngExt, SeedableRng};
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+        let values: Vec<f64> = (0..rows * columns).map(|_| rng.random_range(-1.0..1.0)).collect();
+        Matrix::from_fn(rows, columns, |i, j| values[i * columns + j])
+    }
+
+    fn product(a: &Matrix, b: &Matrix) -> Matrix {
+        Matrix::from_fn(a.rows(), b.columns(), |i, j| (0..a.columns()).map(|k| a[(i, k)] * b[(k, j)]).sum())
+    }
+
+    fn transpose(a: &Matrix) -> Matrix {
+        Matrix::from_fn(a.columns(), a.rows(), |i, j| a[(j, i)])
+    }
+
+    fn lower_agree(a: &Matrix, b: &Matrix, what: &str) {
+        for j in 0..a.columns() {
+            for i in j..a.rows() {
+                let (a, b) = (a[(i, j)], b[(i, j)]);
+                assert!((a - b).abs() <= 1e-9 * (1.0 + b.abs()), "{what} ({i},{j}): {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_are_what_their_formulas_say_and_the_same_bits_on_any_threads() {
+        for n in [1, 7, 96, 97, 250] {
+            let (x, a) = (random(310, n, 1), random(n, n, 2));
+            let symmetric = Matrix::from_fn(n, n, |i, j| a[(i, j)] + a[(j, i)]);
+            let w = Matrix::from_fn(n, n, |i, j| {
+                if i == j {
+                    1.0
+                } else if i > j {
+                    a[(i, j)] / n as f64
+                } else {
+                    0.0
+                }
+            });
+            let spd = {
+                let mut c = product(&w, &transpose(&w));
+                c.mirror();
+                c
+            };
+            let factor =
+                Cholesky::factor(Matrix::zeros(n, n), |m| m.clone_from(&spd), Threads::One).expect("positive");
+            let both = |f: &dyn Fn(Threads) -> Matrix| {
+                let (one, all) = (f(Threads::One), f(Threads::All));
+                let same = (0..n).all(|j| (j..n).all(|i| one[(i, j)].to_bits() == all[(i, j)].to_bits()));
+                assert!(same, "bits depend on threads at {n}");
+                one
+            };
+            let gram = both(&|t| {
+                let mut c = Matrix::zeros(n, n);
+                add_gram(&mut c, &x, t);
+                c
+            });
+            lower_agree(&gram, &product(&transpose(&x), &x), "add_gram");
+            let times = both(&|t| {
+                let mut c = Matrix::zeros(0, 0);
+                multiply(&mut c, &x, &symmetric, t);
+                c
+            });
+            lower_agree(&times, &product(&x, &symmetric), "multiply");
+            let solved = both(&|t| {
+                let mut b = x.clone();
+                solve_rows(&factor, &mut b, t);
+                b
+            });
+            lower_agree(&product(&solved, &transpose(&w)), &x, "solve_rows");
+            let inverse = both(&|t| triangular_inverse(&factor, t));
+            lower_agree(
+                &product(&inverse, &w),
+                &Matrix::from_fn(n, n, |i, j| f64::from(i == j)),
+                "triangular_inverse",
+            );
+            let white = product(&product(&w, &symmetric), &transpose(&w));
+            lower_agree(&both(&|t| whiten(&w, &symmetric, t)), &white, "whiten");
+            let back = product(&product(&transpose(&w), &symmetric), &w);
+            lower_agree(&both(&|t| unwhiten(&w, &symmetric, &mut Matrix::zeros(0, 0), t)), &back, "unwhiten");
+            lower_agree(&both(&|t| times_lower(&symmetric, &w, t)), &product(&symmetric, &w), "times_lower");
+        }
+    }
+}
