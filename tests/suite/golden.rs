@@ -120,7 +120,7 @@ fn check(file: &str) {
         let mut gradient = vec![0.0; theta.len()];
         let (value, noise_slope) = exact.gradient(&theta, noise, &mut gradient).unwrap();
         let expected = golden["value"].as_f64().unwrap();
-        // The bound is 1e-9; what we see is rounding.
+        // Agreement to 1e-9 is asked for; what we see is rounding.
         assert!((value + expected).abs() <= 1e-11 * expected.abs(), "{file}: {value} {expected}");
         assert!((exact.evidence(&theta, noise).unwrap() - value).abs() <= 1e-12 * expected.abs());
         for ((name, k, factor), ours) in names.iter().zip(&gradient) {
