@@ -1,9 +1,12 @@
 //! The honest account of a fit: what was done, how well it converged, what was adjusted. Field names are a contract:
 //! they are the JSON of the command line.
 
-use crate::data::{Dataset, Scaling};
-use crate::gp::LeaveOneOut;
-use crate::kernel::{Kernel, Role};
+use super::candidate::{Candidate, Found};
+use super::link::Link;
+use super::mixture::{Mixture, Part};
+use super::problem::Problem;
+use crate::data::Scaling;
+use crate::kernel::Role;
 use crate::optim::Outcome;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +43,9 @@ pub struct Account {
     pub restarts: Vec<RestartAccount>,
     /// Leave-one-out predictions.
     pub loo: LooAccount,
+    /// Every kernel and start that was in the running, the one with the largest weight first.
+    #[serde(default)]
+    pub candidates: Vec<CandidateAccount>,
     /// The seed.
     pub seed: u64,
     /// What was adjusted, dropped or noticed.
@@ -74,6 +80,19 @@ pub struct RestartAccount {
     pub reason: String,
 }
 
+/// One kernel and start that was in the running.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CandidateAccount {
+    /// The kernel, in words: what it is called, not its values.
+    pub kernel: String,
+    /// Its share in the predictions; 0 if it was not taken.
+    pub weight: f64,
+    /// Log marginal likelihood of the standardised target.
+    pub log_marginal_likelihood: f64,
+    /// Mean leave-one-out log density, in the target's units.
+    pub loo_log_density: f64,
+}
+
 /// Leave-one-out predictions, in the target's units.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LooAccount {
@@ -83,35 +102,37 @@ pub struct LooAccount {
     pub log_density: f64,
     /// Share of targets within their 95 % intervals.
     pub coverage_95: f64,
+    /// Mean continuous ranked probability score.
+    #[serde(default)]
+    pub crps: f64,
+    /// Mean score of the 95 % intervals: their width, and 40 times the distance of a value outside.
+    #[serde(default)]
+    pub interval_score_95: f64,
 }
 
 /// What an account is made from.
 pub(super) struct Facts<'a> {
-    pub data: &'a Dataset,
-    pub scaling: &'a Scaling,
-    pub kernel: &'a Kernel,
-    pub value: f64,
-    pub noise: f64,
-    pub outcomes: &'a [Outcome],
-    pub best: usize,
-    pub loo: &'a LeaveOneOut,
-    pub y: &'a [f64],
-    pub jitter: f64,
+    pub problem: &'a Problem,
+    /// What each kernel is called, its candidates and their weights; outcomes of all starts of the asked kernel.
+    pub found: &'a Found,
+    pub weights: &'a [f64],
     pub seconds: f64,
     pub seed: u64,
-    pub notes: Vec<String>,
 }
 
 impl Account {
     pub(super) fn new(f: Facts) -> Self {
-        let best = &f.outcomes[f.best];
+        let (problem, scaling) = (f.problem, &f.problem.scaling);
+        let mut order: Vec<usize> = (0..f.weights.len()).collect();
+        order.sort_by(|&a, &b| f.weights[b].total_cmp(&f.weights[a]));
+        let best = &f.found.candidates[order[0]];
         let parameter = |p: &crate::kernel::Param| {
             let value = p.value_or_default();
             ParameterAccount {
                 role: p.role().name().to_string(),
-                column: p.role().column().and_then(|c| f.data.inputs().get(c).cloned()),
+                column: p.role().column().and_then(|c| problem.columns.get(c).cloned()),
                 value,
-                in_units: in_units(p.role(), value, f.scaling),
+                in_units: in_units(p.role(), value, scaling),
             }
         };
         let restart = |o: &Outcome| RestartAccount {
@@ -121,28 +142,40 @@ impl Account {
             converged: o.stop.converged(),
             reason: o.stop.to_string(),
         };
+        let width = scaling.target_width().ln();
+        let candidate = |&i: &usize| {
+            let c = &f.found.candidates[i];
+            CandidateAccount {
+                kernel: c.name.clone(),
+                weight: f.weights[i],
+                log_marginal_likelihood: c.evidence,
+                loo_log_density: c.loo.log_density - width,
+            }
+        };
+        let mut notes = problem.notes.clone();
+        if best.jitter > 0.0 {
+            let jitter = best.jitter;
+            notes.push(format!("a jitter of {jitter:.1e} was added to the diagonal to factorise the covariance"));
+        }
         Self {
             method: "exact".to_string(),
-            rows: f.data.n(),
-            columns: f.data.inputs().to_vec(),
-            kernel: f.kernel.to_string(),
-            log_marginal_likelihood: f.value,
-            noise_sd: f.scaling.sd(f.noise.sqrt()),
-            parameters: f.kernel.params().iter().map(parameter).collect(),
-            iterations: best.iterations,
-            evaluations: f.outcomes.iter().map(|o| o.evaluations).sum(),
+            rows: problem.rows,
+            columns: problem.columns.clone(),
+            kernel: best.kernel.to_string(),
+            log_marginal_likelihood: best.evidence,
+            noise_sd: scaling.sd(best.noise.sqrt()),
+            parameters: best.kernel.params().iter().map(parameter).collect(),
+            iterations: best.outcome.iterations,
+            evaluations: f.found.outcomes.iter().map(|o| o.evaluations).sum(),
             seconds: f.seconds,
-            converged: best.stop.converged(),
-            reason: best.stop.to_string(),
-            jitter: f.jitter,
-            restarts: f.outcomes.iter().map(restart).collect(),
-            loo: LooAccount {
-                rmse: f.scaling.sd(f.loo.rmse),
-                log_density: f.loo.log_density - f.scaling.target_width().ln(),
-                coverage_95: f.loo.coverage(f.y, 1.959_963_984_540_054),
-            },
+            converged: best.outcome.stop.converged(),
+            reason: best.outcome.stop.to_string(),
+            jitter: best.jitter,
+            restarts: f.found.outcomes.iter().map(restart).collect(),
+            loo: LooAccount::new(&f),
+            candidates: order.iter().map(candidate).collect(),
             seed: f.seed,
-            notes: f.notes,
+            notes,
         }
     }
 
@@ -151,6 +184,41 @@ impl Account {
         let values = self.restarts.iter().filter_map(|r| r.objective);
         let (lo, hi) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
         if hi >= lo { hi - lo } else { 0.0 }
+    }
+}
+
+impl LooAccount {
+    /// Scores of the weighted predictions of all chosen candidates.
+    fn new(f: &Facts) -> Self {
+        let (y, scaling) = (f.problem.targets(), &f.problem.scaling);
+        let at = |i: usize| {
+            let part = |(c, &weight): (&Candidate, &f64)| Part {
+                weight,
+                link: Link::Identity,
+                mean: c.loo.mean[i],
+                variance: c.loo.variance[i],
+            };
+            let taken = f.found.candidates.iter().zip(f.weights).filter(|(_, w)| **w > 0.0);
+            Mixture { parts: taken.map(part).collect() }
+        };
+        let n = y.len() as f64;
+        let mut sums = [0.0; 5];
+        for (i, &y) in y.iter().enumerate() {
+            let mixture = at(i);
+            let level = mixture.cdf(y);
+            let inside = f64::from((0.025..=0.975).contains(&level));
+            let error = y - mixture.moments().0;
+            let scores =
+                [error * error, mixture.log_density(y), inside, mixture.crps(y), mixture.interval_score(y, 0.95)];
+            sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score / n);
+        }
+        Self {
+            rmse: scaling.sd(sums[0].sqrt()),
+            log_density: sums[1] - scaling.target_width().ln(),
+            coverage_95: sums[2],
+            crps: scaling.sd(sums[3]),
+            interval_score_95: scaling.sd(sums[4]),
+        }
     }
 }
 

@@ -3,20 +3,46 @@
 
 use super::account::Account;
 use super::link::Link;
+use super::member::{Member, Parts};
 use super::model::Model;
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
+use crate::gp::Repeats;
 use crate::kernel::Kernel;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The version this build writes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MAGIC: &str = "covary model";
 
-/// Version 1: everything a model is, on standardised data.
+/// Version 2: everything a model is, on standardised data.
 #[derive(Serialize, Deserialize)]
 struct Body {
+    encoding: Encoding,
+    target: String,
+    rows: usize,
+    inputs: Vec<f64>,
+    members: Vec<StoredMember>,
+    account: Account,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredMember {
+    weight: f64,
+    kernel: String,
+    noise: f64,
+    link: Link,
+    scaling: Scaling,
+    targets: Vec<f64>,
+    known_noise: Option<Vec<f64>>,
+    /// Targets of rows that were merged, group after group, and where each group begins.
+    merged: Option<(Vec<usize>, Vec<f64>)>,
+}
+
+/// Version 1: a single member.
+#[derive(Deserialize)]
+struct Body1 {
     kernel: String,
     noise: f64,
     scaling: Scaling,
@@ -29,6 +55,23 @@ struct Body {
     account: Account,
     #[serde(default)]
     link: Link,
+}
+
+impl From<Body1> for Body {
+    fn from(b: Body1) -> Self {
+        let member = StoredMember {
+            weight: 1.0,
+            kernel: b.kernel,
+            noise: b.noise,
+            link: b.link,
+            scaling: b.scaling,
+            targets: b.targets,
+            known_noise: b.known_noise,
+            merged: None,
+        };
+        let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
+        Self { encoding, target, rows, inputs, members: vec![member], account: b.account }
+    }
 }
 
 impl Model {
@@ -46,18 +89,23 @@ impl Model {
     /// # Errors
     /// When a number of the model cannot be written (it is not finite).
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let member = |m: &Member| StoredMember {
+            weight: m.weight,
+            kernel: m.kernel.to_string(),
+            noise: m.noise,
+            link: m.link,
+            scaling: m.scaling.clone(),
+            targets: m.y.clone(),
+            known_noise: m.known.clone(),
+            merged: m.repeats.as_ref().map(|r| (r.first().to_vec(), r.targets().to_vec())),
+        };
         let body = Body {
-            kernel: self.kernel.to_string(),
-            noise: self.noise,
-            scaling: self.scaling.clone(),
             encoding: self.encoding.clone(),
             target: self.target.clone(),
             rows: self.x.n(),
             inputs: self.x.values().to_vec(),
-            targets: self.y.clone(),
-            known_noise: self.known.clone(),
+            members: self.members.iter().map(member).collect(),
             account: self.account.clone(),
-            link: self.link,
         };
         let body = serde_json::to_vec(&body).map_err(|e| Error::option("model", e.to_string()))?;
         let mut bytes = format!("{MAGIC} {VERSION} {:08x} {}\n", crc32fast::hash(&body), body.len()).into_bytes();
@@ -108,29 +156,50 @@ impl Model {
         if format!("{:08x}", crc32fast::hash(body)) != checksum {
             return Err(refuse("damaged: the checksum does not fit the content".into(), copy));
         }
-        let body: Body = serde_json::from_slice(body).map_err(|e| refuse(format!("damaged: {e}"), copy))?;
+        let body: Body = match version {
+            1 => serde_json::from_slice::<Body1>(body).map(Body::from),
+            _ => serde_json::from_slice(body),
+        }
+        .map_err(|e| refuse(format!("damaged: {e}"), copy))?;
         body.into_model().map_err(|e| refuse(format!("the content does not make a model: {e}"), copy))
     }
 }
 
 impl Body {
     fn into_model(self) -> Result<Model> {
-        let d = self.scaling.d();
+        let Some(first) = self.members.first() else {
+            return Err(Error::option("model", "it has no members"));
+        };
+        let d = first.scaling.d();
         let x = Points::from_values(self.rows, d, self.inputs)?;
-        let kernel: Kernel = self.kernel.parse::<Kernel>()?.bind_to(d)?;
-        let posterior = Model::condition(&kernel, self.noise, &x, &self.targets, self.known_noise.as_deref())?;
-        Ok(Model {
-            kernel,
+        let members = self.members.into_iter().map(|m| m.into_member(&x)).collect::<Result<_>>()?;
+        Ok(Model { encoding: self.encoding, target: self.target, x, members, account: self.account })
+    }
+}
+
+impl StoredMember {
+    fn into_member(self, x: &Points) -> Result<Member> {
+        if self.scaling.d() != x.d() || !(self.weight > 0.0 && self.weight <= 1.0) {
+            return Err(Error::option("model", "a member does not fit the others"));
+        }
+        let repeats = self.merged.map(|(first, targets)| {
+            let ascending = first.windows(2).all(|w| w[0] < w[1]);
+            let fits = first.len() == x.n() + 1 && first.first() == Some(&0) && first.last() == Some(&targets.len());
+            match ascending && fits {
+                true => Ok(Repeats::new(first, targets)),
+                false => Err(Error::option("model", "merged rows do not fit the rows")),
+            }
+        });
+        let parts = Parts {
+            weight: self.weight,
+            kernel: self.kernel.parse::<Kernel>()?.bind_to(x.d())?,
             noise: self.noise,
+            link: self.link,
             scaling: self.scaling,
-            encoding: self.encoding,
-            target: self.target,
-            x,
             y: self.targets,
             known: self.known_noise,
-            posterior,
-            account: self.account,
-            link: self.link,
-        })
+            repeats: repeats.transpose()?,
+        };
+        Member::new(parts, x)
     }
 }

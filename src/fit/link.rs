@@ -1,7 +1,6 @@
 //! What is done to a target before it is fitted, and how predictions come back: means and variances by the moments of
 //! the distribution, interval ends by the monotone function itself.
 
-use crate::gp::Prediction;
 use crate::normal;
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +49,14 @@ impl Link {
         self.undo(mean + z * variance.sqrt())
     }
 
+    /// The probability of a value at or below y, where its linked value is normal with this mean and variance.
+    pub fn cdf(self, y: f64, mean: f64, variance: f64) -> f64 {
+        match self {
+            Self::Log if y <= 0.0 => 0.0,
+            _ => normal::cdf((self.apply(y) - mean) / variance.sqrt()),
+        }
+    }
+
     /// ln |dz/dy|: what a log density gains on the way back to the target's units.
     pub fn log_jacobian(self, y: f64) -> f64 {
         match self {
@@ -79,19 +86,6 @@ impl Link {
                 y * (2.0 * normal::cdf(z) - 1.0) - 2.0 * (mean + 0.5 * variance).exp() * tail
             }
         }
-    }
-
-    /// A whole prediction in the target's units.
-    pub fn prediction(self, mut p: Prediction) -> Prediction {
-        if self == Self::Identity {
-            return p;
-        }
-        for i in 0..p.mean.len() {
-            let of_f = self.moments(p.mean[i], p.variance_f[i]);
-            let of_y = self.moments(p.mean[i], p.variance_y[i]);
-            (p.mean[i], p.variance_f[i], p.variance_y[i]) = (of_y.0, of_f.1, of_y.1);
-        }
-        p
     }
 }
 

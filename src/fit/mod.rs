@@ -1,27 +1,36 @@
 //! Where data, kernel, process and optimiser meet: options become a fitted model with an honest account.
 
 mod account;
+mod candidate;
 mod file;
 mod link;
+mod member;
+mod mixture;
 mod model;
 mod objective;
 mod periodogram;
+mod problem;
 mod start;
+mod weigh;
 
-pub use account::{Account, LooAccount, ParameterAccount, RestartAccount};
+pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
 pub use link::Link;
+pub use member::Member;
+pub use mixture::{Mixture, Part};
 pub use model::Model;
 pub use objective::Priors;
 pub use start::StartFrom;
 
-use crate::data::{Dataset, Scaling};
+use crate::data::Dataset;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::Exact;
+use crate::gp::{Exact, LeaveOneOut};
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State};
-use crate::program::{Inputs, Program};
+use crate::program::Program;
 use crate::threads::Threads;
+use candidate::{Candidate, Found};
 use objective::Evidence;
+use problem::Problem;
 use start::Facts;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -30,8 +39,6 @@ use std::time::{Duration, Instant};
 
 /// From this size on one restart after another uses all threads; below, restarts run beside each other.
 const LARGE: usize = 800;
-/// The smallest noise variance, on the standardised target.
-const NOISE_FLOOR: f64 = 1e-6;
 
 /// Are inputs and target brought to mean nought and deviation one before fitting?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,6 +64,8 @@ pub enum Standardize {
 #[derive(Debug, Clone)]
 pub struct Fit {
     kernel: Kernel,
+    rivals: Option<Vec<Kernel>>,
+    members: usize,
     restarts: usize,
     seed: u64,
     iterations: usize,
@@ -86,6 +95,8 @@ impl Fit {
     pub fn new(kernel: Kernel) -> Self {
         Self {
             kernel,
+            rivals: None,
+            members: 6,
             restarts: 4,
             seed: 0,
             iterations: 300,
@@ -100,7 +111,22 @@ impl Fit {
         }
     }
 
-    /// How many starts; the best is kept.
+    /// Plain kernels that compete with the asked one: fitted beside it and weighed with it. By default RBF and MAT52
+    /// compete with a network, and nothing with an expression.
+    #[must_use]
+    pub fn rivals(mut self, rivals: Vec<Kernel>) -> Self {
+        self.rivals = Some(rivals);
+        self
+    }
+
+    /// The most fits that are averaged; 1 takes the best alone.
+    #[must_use]
+    pub fn members(mut self, members: usize) -> Self {
+        self.members = members;
+        self
+    }
+
+    /// How many starts of the kernel; good ones are averaged.
     #[must_use]
     pub fn restarts(mut self, restarts: usize) -> Self {
         self.restarts = restarts;
@@ -198,39 +224,84 @@ impl Fit {
     /// As [`Fit::run`].
     pub fn run_observed(&self, data: &Dataset, observer: impl Fn(Step) -> ControlFlow<()> + Sync) -> Result<Model> {
         let clock = Instant::now();
-        self.check(data)?;
-        let scaling = match self.standardize {
-            Standardize::Yes => Scaling::of(data)?,
-            Standardize::No => Scaling::identity(data.d()),
-        };
-        let mut notes: Vec<String> = data.notes().to_vec();
-        if self.standardize == Standardize::Yes {
-            notes.extend(scaling.notes(data));
-        }
-        let kernel = self.kernel.bind(data.inputs())?;
-        let (x, y) = (scaling.points(data.x())?, scaling.target(data.y()));
-        let known: Option<Vec<f64>> = data.noise().map(|v| v.iter().map(|&v| scaling.noise(v)).collect());
-        let fixed_noise = self.noise.map(|sd| scaling.noise(sd * sd));
-        let program = Program::compile(&kernel, data.d())?;
-        let facts = Facts::of(&x, &y, &kernel, self.start);
-        let inputs = Inputs::new(x);
+        let problem = self.problem(data)?;
+        let found = self.search(&problem, clock, &observer)?;
+        let weights = self.weights(&problem, &found);
+        self.model(&problem, &found, &weights, clock)
+    }
 
-        let large = data.n() >= LARGE;
-        let evidence = |threads| Evidence {
-            program: &program,
-            kernel: &kernel,
-            x: &inputs,
-            y: &y,
-            known: known.as_deref(),
-            fixed_noise,
-            floor: NOISE_FLOOR,
-            priors: self.priors,
-            threads,
+    /// Weights by leave-one-out densities. Of a single member the objective decides, unless a rival is better by far.
+    fn weights(&self, problem: &Problem, found: &Found) -> Vec<f64> {
+        let all: Vec<&LeaveOneOut> = found.candidates.iter().map(|c| &c.loo).collect();
+        weigh::stack(&all, problem.targets(), self.members)
+    }
+
+    /// Every restart as a model of its own, the best objective first; for comparing and combining them.
+    ///
+    /// # Errors
+    /// As [`Fit::run`].
+    pub fn run_each(&self, data: &Dataset) -> Result<Vec<Model>> {
+        let clock = Instant::now();
+        let problem = self.problem(data)?;
+        let found = self.search(&problem, clock, &|_: Step| ControlFlow::Continue(()))?;
+        let one = |i: usize| {
+            let mut weights = vec![0.0; found.candidates.len()];
+            weights[i] = 1.0;
+            self.model(&problem, &found, &weights, clock)
         };
-        let starts: Vec<Start> = (0..self.restarts)
-            .map(|i| match self.resume.get(i).and_then(Option::as_ref) {
+        (0..found.candidates.len()).map(one).collect()
+    }
+
+    fn problem(&self, data: &Dataset) -> Result<Problem> {
+        self.check(data)?;
+        Problem::new(data, self.standardize, self.noise, Problem::may_merge(&self.kernel))
+    }
+
+    fn model(&self, problem: &Problem, found: &Found, weights: &[f64], clock: Instant) -> Result<Model> {
+        let taken = found.candidates.iter().zip(weights.iter().copied()).filter(|(_, w)| *w > 0.0);
+        let mut chosen: Vec<(&Candidate, f64)> = taken.collect();
+        chosen.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let seconds = clock.elapsed().as_secs_f64();
+        let account = Account::new(account::Facts { problem, found, weights, seconds, seed: self.seed });
+        Model::of(problem, &chosen, account)
+    }
+
+    /// Where each restart of the asked kernel and of its rivals ended.
+    fn search(
+        &self,
+        problem: &Problem,
+        clock: Instant,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Found> {
+        let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
+        let plain = || vec![Kernel::rbf(), Kernel::matern52()];
+        let default = if self.kernel.is_network() { plain() } else { vec![] };
+        for rival in self.rivals.as_ref().unwrap_or(&default) {
+            // A rival that fails is no reason to fail.
+            if let Ok(other) = self.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(())) {
+                found.candidates.extend(other.candidates);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Where each restart ended, the best objective first.
+    fn search_one(
+        &self,
+        asked: &Kernel,
+        restarts: usize,
+        problem: &Problem,
+        clock: Instant,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Found> {
+        let kernel = &asked.bind(&problem.columns)?;
+        let program = Program::compile(kernel, problem.d())?;
+        let facts = Facts::of(problem.x.points(), &problem.y, kernel, self.start);
+        let evidence = |threads| Evidence { problem, kernel, program: &program, priors: self.priors, threads };
+        let starts: Vec<Start> = (0..restarts)
+            .map(|i| match self.resume.get(i).and_then(Option::as_ref).filter(|_| asked == &self.kernel) {
                 Some(state) => Start::from(state.clone()),
-                None => Start::from(evidence(Threads::One).raw(facts.start(&kernel, i, self.seed))),
+                None => Start::from(evidence(Threads::One).raw(facts.start(kernel, i, self.seed))),
             })
             .collect();
         let limits = Limits {
@@ -240,19 +311,14 @@ impl Fit {
             ..Limits::default()
         };
         let optimizer = self.bounded(evidence(Threads::One).bounds());
-        let watch = |restart| Watch { restart, observer: &observer, state: None };
-        let outcomes: Vec<Outcome> = if large {
-            let threads = Threads::All;
+        let watch = |restart| Watch { restart, observer, state: None };
+        let outcomes: Vec<Outcome> = if problem.n() >= LARGE {
             let mut outcomes = Vec::new();
             for (i, start) in starts.into_iter().enumerate() {
                 let left = self.time.map(|t| t.saturating_sub(clock.elapsed()));
                 let limits = Limits { time: left, ..limits.clone() };
-                outcomes.push(optimizer.minimize(
-                    &mut evidence(threads).objective()?,
-                    start,
-                    &limits,
-                    &mut watch(i),
-                )?);
+                let mut objective = evidence(Threads::All).objective()?;
+                outcomes.push(optimizer.minimize(&mut objective, start, &limits, &mut watch(i))?);
             }
             outcomes
         } else {
@@ -262,37 +328,15 @@ impl Fit {
             let objective = |_| evidence(Threads::One).objective().expect("the first one was made");
             plan.run(starts, objective, watch)?
         };
-        let best = crate::optim::best(&outcomes)?;
-        let (theta, noise) = evidence(Threads::All).values(&outcomes[best].theta);
-        let fitted = kernel.with_values(&theta)?;
-        let mut exact = Exact::new(&program, &inputs, &y, Threads::All)?;
-        if let Some(known) = &known {
-            exact = exact.with_known_noise(known)?;
+        crate::optim::best(&outcomes)?;
+        let mut found = Found { outcomes, candidates: vec![] };
+        for i in crate::optim::rank(&found.outcomes) {
+            if found.outcomes[i].value.is_finite() {
+                let outcome = found.outcomes[i].clone();
+                found.candidates.push(Candidate::new(&asked.to_string(), &evidence(Threads::All), outcome)?);
+            }
         }
-        let mut gradient = vec![0.0; theta.len()];
-        let (value, _, loo) = exact.gradient_and_loo(&theta, noise, &mut gradient)?;
-        let jitter = exact.jitter;
-        drop(exact);
-        if jitter > 0.0 {
-            notes.push(format!("a jitter of {jitter:.1e} was added to the diagonal to factorise the covariance"));
-        }
-        let account = Account::new(account::Facts {
-            data,
-            scaling: &scaling,
-            kernel: &fitted,
-            value,
-            noise,
-            outcomes: &outcomes,
-            best,
-            loo: &loo,
-            y: &y,
-            jitter,
-            seconds: clock.elapsed().as_secs_f64(),
-            seed: self.seed,
-            notes,
-        });
-        let (x, y) = (inputs.points().clone(), y);
-        Model::new(fitted, noise, scaling, x, y, known, data, account)
+        Ok(found)
     }
 
     /// The optimiser, kept within bounds unless it has some of its own.

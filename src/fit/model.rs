@@ -1,62 +1,82 @@
-//! A fitted model: predicts in the data's own units and tells how it came about.
+//! A fitted model: one process, or several with weights; predicts in the data's own units and tells how it came about.
 
 use super::account::Account;
+use super::candidate::Candidate;
 use super::link::Link;
-use crate::data::{Dataset, Encoding, Points, Scaling};
-use crate::error::Result;
-use crate::gp::{Posterior, Prediction};
+use super::member::{Member, Parts};
+use super::mixture::{Mixture, Part};
+use super::problem::Problem;
+use crate::data::{Encoding, Points, Scaling};
+use crate::error::{Error, Result};
+use crate::gp::Prediction;
 use crate::kernel::Kernel;
-use crate::program::Program;
 use rand::SeedableRng;
+use rand::seq::IndexedRandom;
 use rand_distr::{Distribution, StandardNormal};
 
 /// A fitted model.
 #[derive(Debug, Clone)]
 pub struct Model {
-    pub(super) kernel: Kernel,
-    pub(super) noise: f64,
-    pub(super) scaling: Scaling,
     pub(super) encoding: Encoding,
     pub(super) target: String,
+    /// Standardised inputs, the same for every member.
     pub(super) x: Points,
-    pub(super) y: Vec<f64>,
-    pub(super) known: Option<Vec<f64>>,
-    pub(super) posterior: Posterior,
+    /// The heaviest first; at least one.
+    pub(super) members: Vec<Member>,
     pub(super) account: Account,
-    pub(super) link: Link,
 }
 
 impl Model {
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn new(
-        kernel: Kernel,
-        noise: f64,
-        scaling: Scaling,
-        x: Points,
-        y: Vec<f64>,
-        known: Option<Vec<f64>>,
-        data: &Dataset,
-        account: Account,
-    ) -> Result<Self> {
-        let (encoding, target) = (data.encoding().clone(), data.target().to_string());
-        let posterior = Self::condition(&kernel, noise, &x, &y, known.as_deref())?;
-        Ok(Self { kernel, noise, scaling, encoding, target, x, y, known, posterior, account, link: Link::Identity })
+    /// The model of some candidates, with their weights.
+    pub(super) fn of(problem: &Problem, chosen: &[(&Candidate, f64)], account: Account) -> Result<Self> {
+        let member = |&(c, weight): &(&Candidate, f64)| {
+            let parts = Parts {
+                weight,
+                kernel: c.kernel.clone(),
+                noise: c.noise,
+                link: Link::Identity,
+                scaling: problem.scaling.clone(),
+                y: problem.y.clone(),
+                known: problem.known.clone(),
+                repeats: problem.repeats.clone(),
+            };
+            Member::new(parts, problem.x.points())
+        };
+        let members = chosen.iter().map(member).collect::<Result<Vec<_>>>()?;
+        let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
+        Ok(Self { encoding, target, x: problem.x.points().clone(), members, account })
     }
 
-    pub(super) fn condition(
-        kernel: &Kernel,
-        noise: f64,
-        x: &Points,
-        y: &[f64],
-        known: Option<&[f64]>,
-    ) -> Result<Posterior> {
-        let program = Program::compile(kernel, x.d())?;
-        Posterior::new(program, kernel.values(), noise, x.clone(), y.to_vec(), known)
+    /// The weighted average of models of the same inputs: their members beside each other. The account is that of the
+    /// first; members without weight are left out.
+    ///
+    /// # Errors
+    /// When there is none, or the inputs differ.
+    pub fn average(models: Vec<(Model, f64)>) -> Result<Model> {
+        let total: f64 = models.iter().map(|m| m.1).sum();
+        let mut models = models.into_iter().filter(|m| m.1 > 0.0);
+        let Some((mut first, weight)) = models.next() else {
+            return Err(Error::option("average", "there is no model with a weight"));
+        };
+        first.members.iter_mut().for_each(|m| m.weight *= weight / total);
+        for (model, weight) in models {
+            if model.x != first.x {
+                return Err(Error::option("average", "the models have seen different inputs"));
+            }
+            first.members.extend(model.members.into_iter().map(|m| Member { weight: m.weight * weight / total, ..m }));
+        }
+        first.members.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        Ok(first)
     }
 
-    /// The kernel with its fitted values, on standardised data.
+    /// The processes it is made of, the heaviest first.
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The kernel of the heaviest member with its fitted values, on standardised data.
     pub fn kernel(&self) -> &Kernel {
-        &self.kernel
+        &self.members[0].kernel
     }
 
     /// How the model came about.
@@ -64,9 +84,15 @@ impl Model {
         &self.account
     }
 
-    /// From the data's units to the model's and back.
+    /// The same model with another account.
+    pub(crate) fn with_account(mut self, change: impl FnOnce(&mut Account)) -> Self {
+        change(&mut self.account);
+        self
+    }
+
+    /// From the data's units to those of the heaviest member and back.
     pub fn scaling(&self) -> &Scaling {
-        &self.scaling
+        &self.members[0].scaling
     }
 
     /// How table columns become inputs.
@@ -79,41 +105,57 @@ impl Model {
         &self.target
     }
 
-    /// Number of observations.
+    /// Number of observations; rows that were merged count as one.
     pub fn n(&self) -> usize {
-        self.posterior.n()
+        self.members[0].posterior.n()
     }
 
-    /// What was done to the target before it was fitted.
+    /// What was done to the target of the heaviest member before it was fitted.
     pub fn link(&self) -> Link {
-        self.link
+        self.members[0].link
     }
 
     /// The same model, of a target that was taken through this link before it was fitted.
     #[must_use]
     pub fn with_link(mut self, link: Link) -> Self {
-        self.link = link;
+        self.members.iter_mut().for_each(|m| m.link = link);
         self
     }
 
     /// Means and variances at some points, in the data's units; memory is bounded whatever their number. For intervals
-    /// of a target that was taken through a [`Link`] see [`Model::predict_linked`].
+    /// see [`Model::distribution`].
     ///
     /// # Errors
     /// When the points have another width than the data.
     pub fn predict(&self, points: &Points) -> Result<Prediction> {
-        Ok(self.link.prediction(self.predict_linked(points)?))
+        let (f, y) = self.distributions(points)?;
+        let (mean, variance_y) = y.iter().map(Mixture::moments).unzip();
+        Ok(Prediction { mean, variance_f: f.iter().map(|m| m.moments().1).collect(), variance_y })
     }
 
-    /// Means and variances of the target as it was fitted, where it is normal: the link is not undone.
+    /// The whole distribution of a new observation at each point: quantiles, densities, scores.
     ///
     /// # Errors
     /// As [`Model::predict`].
-    pub fn predict_linked(&self, points: &Points) -> Result<Prediction> {
-        let mut p = self.posterior.predict(&self.scaling.points(points)?)?;
-        p.mean.iter_mut().for_each(|m| *m = self.scaling.mean(*m));
-        p.variance_f.iter_mut().chain(&mut p.variance_y).for_each(|v| *v = self.scaling.variance(*v));
-        Ok(p)
+    pub fn distribution(&self, points: &Points) -> Result<Vec<Mixture>> {
+        Ok(self.distributions(points)?.1)
+    }
+
+    /// The distribution of f, without noise, and of y at each point.
+    ///
+    /// # Errors
+    /// As [`Model::predict`].
+    pub fn distributions(&self, points: &Points) -> Result<(Vec<Mixture>, Vec<Mixture>)> {
+        let (mut f, mut y) = (vec![Mixture::default(); points.n()], vec![Mixture::default(); points.n()]);
+        for member in &self.members {
+            let (weight, link, p) = (member.weight, member.link, member.predict(points)?);
+            for i in 0..points.n() {
+                let mean = p.mean[i];
+                f[i].parts.push(Part { weight, link, mean, variance: p.variance_f[i] });
+                y[i].parts.push(Part { weight, link, mean, variance: p.variance_y[i] });
+            }
+        }
+        Ok((f, y))
     }
 
     /// Means only, which is several times faster.
@@ -121,12 +163,11 @@ impl Model {
     /// # Errors
     /// As [`Model::predict`].
     pub fn mean(&self, points: &Points) -> Result<Vec<f64>> {
-        if self.link != Link::Identity {
-            // The mean of an exponential needs the variance.
-            return Ok(self.predict(points)?.mean);
+        let mut mean = vec![0.0; points.n()];
+        for member in &self.members {
+            mean.iter_mut().zip(member.mean(points)?).for_each(|(m, own)| *m += member.weight * own);
         }
-        let mean = self.posterior.mean(&self.scaling.points(points)?)?;
-        Ok(mean.into_iter().map(|m| self.scaling.mean(m)).collect())
+        Ok(mean)
     }
 
     /// Joint samples of f at some points, in the data's units.
@@ -134,10 +175,7 @@ impl Model {
     /// # Errors
     /// As [`Model::predict`], or when their covariance cannot be factorised.
     pub fn sample(&self, points: &Points, count: usize, seed: u64) -> Result<Vec<Vec<f64>>> {
-        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-        let mut samples = self.posterior.sample(&self.scaling.points(points)?, count, &mut rng)?;
-        samples.iter_mut().flatten().for_each(|v| *v = self.link.undo(self.scaling.mean(*v)));
-        Ok(samples)
+        self.samples(points, count, seed, |_| 0.0)
     }
 
     /// The same, with observation noise: samples of y.
@@ -145,11 +183,37 @@ impl Model {
     /// # Errors
     /// As [`Model::sample`].
     pub fn sample_y(&self, points: &Points, count: usize, seed: u64) -> Result<Vec<Vec<f64>>> {
+        self.samples(points, count, seed, |member| member.noise.sqrt())
+    }
+
+    /// Each sample comes from a member drawn by weight, with noise of this deviation.
+    fn samples(
+        &self,
+        points: &Points,
+        count: usize,
+        seed: u64,
+        noise: impl Fn(&Member) -> f64,
+    ) -> Result<Vec<Vec<f64>>> {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
-        let mut samples = self.posterior.sample(&self.scaling.points(points)?, count, &mut rng)?;
-        for v in samples.iter_mut().flatten() {
-            let z: f64 = StandardNormal.sample(&mut rng);
-            *v = self.link.undo(self.scaling.mean(*v + z * self.noise.sqrt()));
+        let places: Vec<usize> = (0..self.members.len()).collect();
+        let draw = |rng: &mut _| places.choose_weighted(rng, |&i| self.members[i].weight).copied().unwrap_or(0);
+        let drawn: Vec<usize> =
+            if places.len() == 1 { vec![0; count] } else { (0..count).map(|_| draw(&mut rng)).collect() };
+        let mut samples = vec![vec![]; count];
+        for (i, member) in self.members.iter().enumerate() {
+            let mine: Vec<usize> = (0..count).filter(|&s| drawn[s] == i).collect();
+            if mine.is_empty() {
+                continue;
+            }
+            let own = member.posterior.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
+            let sd = noise(member);
+            for (s, mut values) in mine.into_iter().zip(own) {
+                for v in &mut values {
+                    let z: f64 = if sd > 0.0 { StandardNormal.sample(&mut rng) } else { 0.0 };
+                    *v = member.link.undo(member.scaling.mean(*v + z * sd));
+                }
+                samples[s] = values;
+            }
         }
         Ok(samples)
     }
@@ -159,15 +223,12 @@ impl Model {
     /// # Errors
     /// When sizes do not fit or the larger covariance is not positive definite; nothing has changed then.
     pub fn append(&mut self, points: &Points, y: &[f64]) -> Result<()> {
-        let y: Vec<f64> = y.iter().map(|&v| self.link.apply(v)).collect();
-        let (x, y) = (self.scaling.points(points)?, self.scaling.target(&y));
-        self.posterior.append(&x, &y)?;
+        let mut members = self.members.clone();
+        members.iter_mut().try_for_each(|m| m.append(points, y))?;
+        let x = self.scaling().points(points)?;
         let columns: Vec<Vec<f64>> = (0..x.d()).map(|c| [self.x.column(c), x.column(c)].concat()).collect();
         self.x = Points::from_columns(&columns)?;
-        self.y.extend(y);
-        if let Some(known) = &mut self.known {
-            known.resize(self.y.len(), 0.0);
-        }
+        self.members = members;
         Ok(())
     }
 }

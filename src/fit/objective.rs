@@ -1,10 +1,10 @@
 //! The negative log marginal likelihood as a function of raw numbers: transforms by role, weak priors, noise floor.
 
 use crate::error::Result;
-use crate::gp::Exact;
 use crate::kernel::{Kernel, Role, Transform};
 use crate::optim::{Bounds, Objective};
-use crate::program::{Inputs, Program};
+use crate::program::Program;
+use super::problem::{NOISE_FLOOR, Problem};
 use crate::threads::Threads;
 
 /// How strongly parameters are held near sensible values.
@@ -18,14 +18,11 @@ pub enum Priors {
 }
 
 /// Everything an evaluation needs; one objective is made of it for each restart.
+#[derive(Clone, Copy)]
 pub(super) struct Evidence<'a> {
-    pub program: &'a Program,
+    pub problem: &'a Problem,
     pub kernel: &'a Kernel,
-    pub x: &'a Inputs,
-    pub y: &'a [f64],
-    pub known: Option<&'a [f64]>,
-    pub fixed_noise: Option<f64>,
-    pub floor: f64,
+    pub program: &'a Program,
     pub priors: Priors,
     pub threads: Threads,
 }
@@ -38,8 +35,8 @@ impl<'a> Evidence<'a> {
     /// Raw numbers of parameter values and noise variance.
     pub fn raw(&self, (theta, noise): (Vec<f64>, f64)) -> Vec<f64> {
         let mut raw: Vec<f64> = self.roles().iter().zip(&theta).map(|(r, &v)| r.transform().raw(v)).collect();
-        if self.fixed_noise.is_none() {
-            raw.push(Transform::Log.raw((noise - self.floor).max(self.floor)));
+        if self.problem.fixed_noise.is_none() {
+            raw.push(Transform::Log.raw((noise - NOISE_FLOOR).max(NOISE_FLOOR)));
         }
         raw
     }
@@ -47,9 +44,9 @@ impl<'a> Evidence<'a> {
     /// Parameter values and noise variance of raw numbers.
     pub fn values(&self, raw: &[f64]) -> (Vec<f64>, f64) {
         let theta: Vec<f64> = self.roles().iter().zip(raw).map(|(r, &v)| r.transform().value(v)).collect();
-        let noise = match self.fixed_noise {
-            Some(noise) => noise.max(self.floor),
-            None => self.floor + Transform::Log.value(raw[theta.len()]),
+        let noise = match self.problem.fixed_noise {
+            Some(noise) => noise,
+            None => NOISE_FLOOR + Transform::Log.value(raw[theta.len()]),
         };
         (theta, noise)
     }
@@ -61,7 +58,7 @@ impl<'a> Evidence<'a> {
             _ => (-25.0, 25.0),
         };
         let mut list: Vec<(f64, f64)> = self.roles().iter().map(of).collect();
-        if self.fixed_noise.is_none() {
+        if self.problem.fixed_noise.is_none() {
             list.push((-25.0, 25.0));
         }
         Bounds::Each(list)
@@ -70,10 +67,7 @@ impl<'a> Evidence<'a> {
     /// The function to minimise.
     pub fn objective(self) -> Result<impl Objective + use<'a>> {
         let roles = self.roles();
-        let mut exact = Exact::new(self.program, self.x, self.y, self.threads)?;
-        if let Some(known) = self.known {
-            exact = exact.with_known_noise(known)?;
-        }
+        let mut exact = self.problem.exact(self.program, self.threads)?;
         let mut gradient = vec![0.0; roles.len()];
         Ok(move |raw: &[f64], out: &mut [f64]| {
             let (theta, noise) = self.values(raw);
@@ -83,12 +77,12 @@ impl<'a> Evidence<'a> {
             for ((out, role), (raw, g)) in out.iter_mut().zip(&roles).zip(raw.iter().zip(&gradient)) {
                 *out = -g * role.transform().slope(*raw);
             }
-            if self.fixed_noise.is_none() {
-                out[roles.len()] = -noise_slope * (noise - self.floor);
+            if self.problem.fixed_noise.is_none() {
+                out[roles.len()] = -noise_slope * (noise - NOISE_FLOOR);
             }
             let mut prior = 0.0;
             if self.priors == Priors::Weak {
-                let noise = self.fixed_noise.is_none().then_some(Role::Noise);
+                let noise = self.problem.fixed_noise.is_none().then_some(Role::Noise);
                 for ((role, &raw), out) in roles.iter().copied().chain(noise).zip(raw).zip(out.iter_mut()) {
                     let (value, slope) = weak_prior(role, raw);
                     prior += value;
@@ -108,7 +102,7 @@ fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
         Role::Period { .. } => (0.0, 4.0),
         Role::Smoothness => (0.3, 1.0),
         Role::Shape => (0.0, 1.5),
-        Role::Variance | Role::Slope { .. } | Role::Offset => (0.0, 2.0),
+        Role::Variance | Role::Slope { .. } | Role::Offset => (0.0, 4.0),
         Role::Weight => (-1.0, 3.0),
         Role::Bias => (-4.0, 3.0),
         Role::Noise => (-4.0, 3.0),

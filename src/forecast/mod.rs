@@ -15,7 +15,6 @@ pub use many::{Outcome, Plan, Series, Status, forecast_all};
 use crate::data::{Dataset, Horizon, Points, TimeAxis};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::{Fit, Link, Model, Step};
-use crate::normal;
 use crate::plot::Band;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -174,13 +173,11 @@ impl Fitted {
     /// When a level is not between 0 and 100.
     pub fn at(&self, numbers: Vec<f64>, times: Vec<String>, levels: &[f64]) -> Result<Forecast> {
         check_levels(levels)?;
-        let (link, p) = (self.model.link(), self.model.predict_linked(&Points::from_column(&numbers)?)?);
-        let pairs = || p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| (m, v));
-        let (mean, sd) = pairs().map(|(m, v)| link.moments(m, v)).map(|(m, v)| (m, v.sqrt())).unzip();
+        let values = self.model.distribution(&Points::from_column(&numbers)?)?;
+        let (mean, sd) = values.iter().map(|m| m.moments()).map(|(m, v)| (m, v.sqrt())).unzip();
         let band = |&level: &f64| {
-            let z = normal::reach(level / 100.0);
-            let end = |z: f64| pairs().map(|(m, v)| link.quantile(m, v, z)).collect();
-            Band { level, lower: end(-z), upper: end(z) }
+            let end = |p: f64| values.iter().map(|m| m.quantile(p)).collect();
+            Band { level, lower: end(0.5 - level / 200.0), upper: end(0.5 + level / 200.0) }
         };
         Ok(Forecast { times, numbers, mean, sd, bands: levels.iter().map(band).collect() })
     }

@@ -1,6 +1,7 @@
 //! The exact Gaussian process: K = k(X, X) + σ²I, evidence and its gradient, in two n×n buffers.
 
 use super::loo::LeaveOneOut;
+use super::repeats::Repeats;
 use crate::data::Points;
 use crate::error::{Cause, Error, ErrorKind, Result};
 use crate::linalg::{Cholesky, Failure, Matrix, dot};
@@ -32,6 +33,8 @@ pub struct Exact<'a> {
     y: &'a [f64],
     /// Known noise variance of each row, added to the common one.
     known_noise: Option<&'a [f64]>,
+    /// What the rows stand for, where equal ones were merged.
+    repeats: Option<&'a Repeats>,
     threads: Threads,
     buffers: (Matrix, Matrix),
     scratch: Scratch,
@@ -58,6 +61,7 @@ impl<'a> Exact<'a> {
             x,
             y,
             known_noise: None,
+            repeats: None,
             threads,
             buffers: Default::default(),
             scratch: Scratch::default(),
@@ -79,6 +83,20 @@ impl<'a> Exact<'a> {
         Ok(self)
     }
 
+    /// The same process where rows stand for several with equal inputs and their mean target; evidence, gradient and
+    /// leave-one-out predictions are those of all rows.
+    ///
+    /// # Errors
+    /// When there is not one group for each row.
+    pub fn with_repeats(mut self, repeats: &'a Repeats) -> Result<Self> {
+        if repeats.n() != self.y.len() {
+            let (expected, found) = (self.y.len(), repeats.n());
+            return Err(ErrorKind::Size { what: "groups of equal rows", expected, found }.into());
+        }
+        self.repeats = Some(repeats);
+        Ok(self)
+    }
+
     /// Bytes that the evaluation of n rows needs beyond the data.
     pub fn memory(n: usize) -> usize {
         2 * 8 * n * n + (8 << 20)
@@ -88,15 +106,16 @@ impl<'a> Exact<'a> {
         let n = self.y.len();
         let mut k = std::mem::take(&mut self.buffers.0);
         k.reshape(n, n);
-        let (program, x, known, threads, scratch) =
-            (self.program, self.x, self.known_noise, self.threads, &mut self.scratch);
+        let (program, x, known, repeats, threads, scratch) =
+            (self.program, self.x, self.known_noise, self.repeats, self.threads, &mut self.scratch);
         let (mut failed, start) = (None, Instant::now());
         let mut assembly = 0.0;
         let fill = |k: &mut Matrix| {
             let (begin, stride) = (Instant::now(), k.stride());
             failed = program.gram(theta, x, k.values_mut(), stride, scratch, threads).err();
             for i in 0..n {
-                k[(i, i)] += noise + known.map_or(0.0, |v| v[i]);
+                let own = repeats.map_or(noise, |r| noise / r.count(i));
+                k[(i, i)] += own + known.map_or(0.0, |v| v[i]);
             }
             assembly += begin.elapsed().as_secs_f64();
         };
@@ -121,7 +140,36 @@ impl<'a> Exact<'a> {
         factor.half_solve(&mut z);
         let value = -0.5 * (dot(&z, &z) + factor.log_det() + self.y.len() as f64 * LN_2PI);
         self.buffers.0 = factor.into_buffer();
-        Ok(value)
+        Ok(value + self.repeats.map_or(0.0, |r| r.evidence(noise).0))
+    }
+
+    /// The evidence and the leave-one-out predictions, without a gradient.
+    ///
+    /// # Errors
+    /// As [`Exact::evidence`].
+    pub fn leave_one_out(&mut self, theta: &[f64], noise: f64) -> Result<(f64, LeaveOneOut)> {
+        let n = self.y.len();
+        let factor = self.factor(theta, noise)?;
+        let mut alpha = self.y.to_vec();
+        factor.half_solve(&mut alpha);
+        let value = -0.5 * (dot(&alpha, &alpha) + factor.log_det() + n as f64 * LN_2PI);
+        factor.half_solve_transposed(&mut alpha);
+        let inverse = factor.into_inverse(std::mem::take(&mut self.buffers.1), self.threads);
+        let diagonal: Vec<f64> = (0..n).map(|i| inverse.inverse[(i, i)]).collect();
+        self.buffers = (inverse.inverse, inverse.spare);
+        let (beyond, _, loo) = self.of_all_rows(noise, LeaveOneOut::new(self.y, &alpha, &diagonal));
+        Ok((value + beyond, loo))
+    }
+
+    /// What merged rows add to the evidence and its slope in the noise, and the predictions of each row.
+    fn of_all_rows(&self, noise: f64, loo: LeaveOneOut) -> (f64, f64, LeaveOneOut) {
+        match self.repeats {
+            None => (0.0, 0.0, loo),
+            Some(repeats) => {
+                let (value, slope) = repeats.evidence(noise);
+                (value, slope, repeats.leave_one_out(&loo, noise))
+            }
+        }
     }
 
     /// The evidence and its gradient with respect to θ (overwritten) and the noise variance (returned last).
@@ -176,11 +224,12 @@ impl<'a> Exact<'a> {
         let (scratch, threads) = (&mut self.scratch, self.threads);
         self.program.pullback_gram(theta, self.x, adjoint, gradient, None, scratch, threads)?;
         let diagonal: Vec<f64> = (0..n).map(|i| k[(i, i)]).collect();
-        let noise_slope = 0.5 * alpha.iter().zip(&diagonal).map(|(a, k)| a * a - k).sum::<f64>();
+        let slope = |(i, (a, k)): (usize, (&f64, &f64))| (a * a - k) / self.repeats.map_or(1.0, |r| r.count(i));
+        let noise_slope = 0.5 * alpha.iter().zip(&diagonal).enumerate().map(slope).sum::<f64>();
         self.timings.pullback = lap();
-        let loo = LeaveOneOut::new(self.y, &alpha, &diagonal);
+        let (beyond, its_slope, loo) = self.of_all_rows(noise, LeaveOneOut::new(self.y, &alpha, &diagonal));
         self.buffers = (inverse.inverse, inverse.spare);
-        Ok((value, noise_slope, loo))
+        Ok((value + beyond, noise_slope + its_slope, loo))
     }
 }
 

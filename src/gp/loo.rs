@@ -18,9 +18,14 @@ pub struct LeaveOneOut {
 impl LeaveOneOut {
     /// μ₋ᵢ = yᵢ − αᵢ/[K⁻¹]ᵢᵢ, s²₋ᵢ = 1/[K⁻¹]ᵢᵢ
     pub(super) fn new(y: &[f64], alpha: &[f64], inverse_diagonal: &[f64]) -> Self {
-        let n = y.len() as f64;
         let variance: Vec<f64> = inverse_diagonal.iter().map(|k| 1.0 / k).collect();
         let mean: Vec<f64> = y.iter().zip(alpha).zip(&variance).map(|((y, a), v)| y - a * v).collect();
+        Self::of(mean, variance, y)
+    }
+
+    /// Scores predictions.
+    pub(super) fn of(mean: Vec<f64>, variance: Vec<f64>, y: &[f64]) -> Self {
+        let n = y.len() as f64;
         let error = |((y, m), v): ((&f64, &f64), &f64)| {
             let e = y - m;
             (e * e, -0.5 * (e * e / v + v.ln() + LN_2PI))

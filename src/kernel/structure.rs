@@ -1,6 +1,7 @@
 //! Questions to a kernel: which columns it looks at, whether it is stationary, complex, separable. Models ask these and
 //! never look at what a kernel is made of.
 
+use super::network::{Network, parents};
 use super::{Columns, Kernel, Kind, Unit};
 use std::collections::{BTreeSet, HashMap};
 
@@ -32,6 +33,19 @@ impl Kernel {
             Unit::Primitive(p) => p.kind == Kind::Expi,
             Unit::Real { .. } => false,
             _ => inputs.iter().any(|&c| c),
+        })
+    }
+
+    /// Does it end in layers of weighted units?
+    pub fn is_network(&self) -> bool {
+        Network::ending_in(self, &parents(self)).is_some()
+    }
+
+    /// Can it tell two rows with equal inputs apart? White noise does.
+    pub fn tells_rows_apart(&self) -> bool {
+        self.fold(|unit, inputs| match unit {
+            Unit::Primitive(p) => p.kind == Kind::Wn,
+            _ => inputs.iter().any(|&apart| apart),
         })
     }
 

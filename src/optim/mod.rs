@@ -39,7 +39,7 @@ pub use adam::{Adam, Decay};
 pub use bounds::Bounds;
 pub use lbfgs::Lbfgs;
 pub use outcome::{Outcome, Stop};
-pub use restarts::{Restarts, Screening, best};
+pub use restarts::{Restarts, Screening, best, rank};
 pub use state::{Start, State};
 
 use meter::Meter;

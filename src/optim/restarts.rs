@@ -89,9 +89,9 @@ impl Restarts {
 }
 
 /// Places in order of value, lowest first; equal ones in order of start, those without a value last.
-fn rank<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> Vec<usize> {
+pub fn rank<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Vec<usize> {
     let key = |outcome: &Outcome| if outcome.value.is_finite() { outcome.value } else { f64::INFINITY };
-    let keys: Vec<f64> = outcomes.map(key).collect();
+    let keys: Vec<f64> = outcomes.into_iter().map(key).collect();
     let mut places: Vec<usize> = (0..keys.len()).collect();
     places.sort_by(|&a, &b| keys[a].total_cmp(&keys[b]));
     places

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::{Talk, print, print_json, short};
 use covary::data::{Piece, Stream};
-use covary::{Model, normal};
+use covary::Model;
 use serde_json::json;
 use std::path::Path;
 
@@ -25,17 +25,16 @@ struct Sums {
 
 impl Sums {
     fn add(&mut self, model: &Model, piece: &Piece) -> Result<(), Failure> {
-        let (link, p) = (model.link(), model.predict_linked(&piece.x)?);
-        for ((&y, &m), &v) in piece.y.iter().zip(&p.mean).zip(&p.variance_y) {
-            let error = y - link.moments(m, v).0;
+        for (&y, said) in piece.y.iter().zip(model.distribution(&piece.x)?) {
+            let error = y - said.moments().0;
             self.n += 1;
             self.squares += error * error;
             self.absolute += error.abs();
-            self.density += link.log_density(y, m, v);
-            self.crps += link.crps(y, m, v);
-            let z = ((link.apply(y) - m) / v.sqrt()).abs();
+            self.density += said.log_density(y);
+            self.crps += said.crps(y);
+            let off_centre = (2.0 * said.cdf(y) - 1.0).abs();
             for (count, level) in self.inside.iter_mut().zip(LEVELS) {
-                *count += usize::from(z <= normal::reach(f64::from(level) / 100.0));
+                *count += usize::from(100.0 * off_centre <= f64::from(level));
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input;
 use crate::output::{Sink, Talk, csv_line, print_json};
 use covary::data::{Piece, Stream};
-use covary::{Model, normal};
+use covary::Model;
 use serde_json::json;
 use std::path::Path;
 use std::time::Instant;
@@ -29,7 +29,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         args,
         talk,
         common,
-        z: normal::reach(args.interval),
+        below: 0.5 - 0.5 * args.interval,
         rows: 0,
         names: vec![],
         columns: vec![],
@@ -84,7 +84,8 @@ struct Out<'a> {
     args: &'a Args,
     talk: &'a Talk,
     common: &'a Common,
-    z: f64,
+    /// The share of probability below the interval.
+    below: f64,
     rows: usize,
     names: Vec<String>,
     columns: Vec<Vec<f64>>,
@@ -128,12 +129,11 @@ impl Out<'_> {
         if self.args.mean_only {
             return Ok(vec![model.mean(&piece.x)?]);
         }
-        let (link, p) = (model.link(), model.predict_linked(&piece.x)?);
-        let variance = if self.args.of == Of::Y { &p.variance_y } else { &p.variance_f };
+        let (f, y) = model.distributions(&piece.x)?;
         let mut columns = vec![vec![]; 4];
-        for (&m, &v) in p.mean.iter().zip(variance) {
-            let (mean, spread) = link.moments(m, v);
-            let row = [mean, spread.sqrt(), link.quantile(m, v, -self.z), link.quantile(m, v, self.z)];
+        for said in if self.args.of == Of::Y { y } else { f } {
+            let (mean, spread) = said.moments();
+            let row = [mean, spread.sqrt(), said.quantile(self.below), said.quantile(1.0 - self.below)];
             columns.iter_mut().zip(row).for_each(|(c, v)| c.push(v));
         }
         if let Some(count) = self.args.samples {

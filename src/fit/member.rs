@@ -1,0 +1,99 @@
+//! One process of a model: a kernel with its values, the data it has seen, standardised under its link.
+
+use super::link::Link;
+use crate::data::{Points, Scaling};
+use crate::error::Result;
+use crate::gp::{Posterior, Prediction, Repeats};
+use crate::kernel::Kernel;
+use crate::program::Program;
+
+/// One process of a [`super::Model`], with its weight in it.
+#[derive(Debug, Clone)]
+pub struct Member {
+    pub(super) weight: f64,
+    pub(super) kernel: Kernel,
+    pub(super) noise: f64,
+    pub(super) link: Link,
+    pub(super) scaling: Scaling,
+    pub(super) y: Vec<f64>,
+    pub(super) known: Option<Vec<f64>>,
+    pub(super) repeats: Option<Repeats>,
+    pub(super) posterior: Posterior,
+}
+
+/// What a member is made from; the posterior follows from it.
+pub(super) struct Parts {
+    pub weight: f64,
+    pub kernel: Kernel,
+    pub noise: f64,
+    pub link: Link,
+    pub scaling: Scaling,
+    pub y: Vec<f64>,
+    pub known: Option<Vec<f64>>,
+    pub repeats: Option<Repeats>,
+}
+
+impl Member {
+    pub(super) fn new(parts: Parts, x: &Points) -> Result<Self> {
+        let Parts { weight, kernel, noise, link, scaling, y, known, repeats } = parts;
+        let program = Program::compile(&kernel, x.d())?;
+        let own = repeats.as_ref().map(|r| r.noise(noise));
+        let beside = own.as_deref().or(known.as_deref());
+        let posterior = Posterior::new(program, kernel.values(), noise, x.clone(), y.clone(), beside)?;
+        Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, posterior })
+    }
+
+    /// Its share in the model's predictions.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// The kernel with its fitted values, on standardised data.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// What was done to the target before it was fitted.
+    pub fn link(&self) -> Link {
+        self.link
+    }
+
+    /// From the data's units to the member's and back.
+    pub fn scaling(&self) -> &Scaling {
+        &self.scaling
+    }
+
+    /// Means and variances of the linked target, where it is normal.
+    pub(super) fn predict(&self, points: &Points) -> Result<Prediction> {
+        let mut p = self.posterior.predict(&self.scaling.points(points)?)?;
+        p.mean.iter_mut().for_each(|m| *m = self.scaling.mean(*m));
+        p.variance_f.iter_mut().chain(&mut p.variance_y).for_each(|v| *v = self.scaling.variance(*v));
+        Ok(p)
+    }
+
+    /// Means of the target itself, without variances where they are not needed.
+    pub(super) fn mean(&self, points: &Points) -> Result<Vec<f64>> {
+        if self.link != Link::Identity {
+            // The mean of an exponential needs the variance.
+            let p = self.predict(points)?;
+            return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect());
+        }
+        let mean = self.posterior.mean(&self.scaling.points(points)?)?;
+        Ok(mean.into_iter().map(|m| self.scaling.mean(m)).collect())
+    }
+
+    /// Takes in more observations; the noise of new rows is the common one.
+    pub(super) fn append(&mut self, points: &Points, y: &[f64]) -> Result<()> {
+        let y: Vec<f64> = y.iter().map(|&v| self.link.apply(v)).collect();
+        let (x, y) = (self.scaling.points(points)?, self.scaling.target(&y));
+        self.posterior.append(&x, &y)?;
+        if let Some(known) = &mut self.known {
+            known.resize(known.len() + y.len(), 0.0);
+        }
+        if let Some(repeats) = &mut self.repeats {
+            repeats.push(&y);
+        }
+        self.y.extend(y);
+        Ok(())
+    }
+}

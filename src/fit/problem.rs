@@ -1,0 +1,155 @@
+//! Data made ready for a fit: columns bound, standardised, in an order of its own, equal rows merged. The same data in
+//! other units or another order of rows make the same problem, and so the same fit.
+
+use super::Standardize;
+use crate::data::{Dataset, Points, Scaling};
+use crate::error::Result;
+use crate::gp::{Exact, Repeats};
+use crate::kernel::Kernel;
+use crate::program::{Inputs, Program};
+use crate::threads::Threads;
+
+/// Standardised numbers are rounded to multiples of this: a change of units moves their last bits, which hundreds of
+/// steps of an optimiser would carry into the first ones. Far below what a fit can tell.
+const GRAIN: f64 = 1.0 / (1u64 << 32) as f64;
+/// The smallest noise variance, on the standardised target.
+pub(super) const NOISE_FLOOR: f64 = 1e-6;
+
+/// What is fitted.
+#[derive(Debug, Clone)]
+pub(super) struct Problem {
+    pub scaling: Scaling,
+    pub x: Inputs,
+    pub y: Vec<f64>,
+    /// Known noise variances, row by row.
+    pub known: Option<Vec<f64>>,
+    /// The common noise variance, where it is known.
+    pub fixed_noise: Option<f64>,
+    /// What rows stand for, where equal ones were merged.
+    pub repeats: Option<Repeats>,
+    pub encoding: crate::data::Encoding,
+    pub target: String,
+    /// Names of the inputs.
+    pub columns: Vec<String>,
+    /// Rows of the data.
+    pub rows: usize,
+    pub notes: Vec<String>,
+}
+
+impl Problem {
+    /// Equal rows are merged unless a kernel tells them apart.
+    pub fn new(data: &Dataset, standardize: Standardize, noise: Option<f64>, merge: bool) -> Result<Self> {
+        let order = order(data);
+        let data = &data.select(&order);
+        let mut notes: Vec<String> = data.notes().to_vec();
+        let (scaling, x, y) = match standardize {
+            Standardize::Yes => {
+                let scaling = Scaling::of(data)?;
+                notes.extend(scaling.notes(data));
+                let (x, y) = (scaling.points(data.x())?, scaling.target(data.y()));
+                (scaling, rounded(&x)?, y.iter().map(|&v| to_grain(v, GRAIN)).collect())
+            }
+            Standardize::No => (Scaling::identity(data.d()), data.x().clone(), data.y().to_vec()),
+        };
+        let known: Option<Vec<f64>> = data.noise().map(|v| v.iter().map(|&v| scaling.noise(v)).collect());
+        let fixed_noise = noise.map(|sd| scaling.noise(sd * sd).max(NOISE_FLOOR));
+        let merged = if merge && known.is_none() { Repeats::merge(&x, &y) } else { None };
+        let (x, y, repeats) = match merged {
+            Some(merged) => {
+                notes.push(format!(
+                    "{} rows have the inputs of another: merged exactly, which leaves {}",
+                    y.len() - merged.rows.len(),
+                    merged.rows.len()
+                ));
+                (x.select(&merged.rows), merged.y, Some(merged.repeats))
+            }
+            None => (x, y, None),
+        };
+        Ok(Self {
+            scaling,
+            x: Inputs::new(x),
+            y,
+            known,
+            fixed_noise,
+            repeats,
+            encoding: data.encoding().clone(),
+            target: data.target().to_string(),
+            columns: data.inputs().to_vec(),
+            rows: data.n(),
+            notes,
+        })
+    }
+
+    /// Rows after merging.
+    pub fn n(&self) -> usize {
+        self.y.len()
+    }
+
+    /// Columns.
+    pub fn d(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The process of a compiled kernel over these rows.
+    pub fn exact<'a>(&'a self, program: &'a Program, threads: Threads) -> Result<Exact<'a>> {
+        let mut exact = Exact::new(program, &self.x, &self.y, threads)?;
+        if let Some(known) = &self.known {
+            exact = exact.with_known_noise(known)?;
+        }
+        if let Some(repeats) = &self.repeats {
+            exact = exact.with_repeats(repeats)?;
+        }
+        Ok(exact)
+    }
+
+    /// Every target, in the order of the leave-one-out predictions.
+    pub fn targets(&self) -> &[f64] {
+        self.repeats.as_ref().map_or(&self.y, |r| r.targets())
+    }
+
+    /// The same problem on some of its rows; repeats count as one.
+    pub fn subset(&self, rows: &[usize]) -> Self {
+        let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
+        Self {
+            x: Inputs::new(self.x.points().select(rows)),
+            y: pick(&self.y),
+            known: self.known.as_deref().map(pick),
+            repeats: None,
+            ..self.clone()
+        }
+    }
+
+    /// Whether rows of this kernel may be merged.
+    pub fn may_merge(kernel: &Kernel) -> bool {
+        !kernel.tells_rows_apart()
+    }
+}
+
+fn to_grain(v: f64, grain: f64) -> f64 {
+    (v / grain).round() * grain
+}
+
+/// Inputs on the grain. A single column in equal steps stays one: its first value and its step are rounded, and every
+/// sum of them is exact.
+fn rounded(x: &Points) -> Result<Points> {
+    let (n, column) = (x.n(), x.column(0));
+    let step = (column[n - 1] - column[0]) / (n - 1).max(1) as f64;
+    let even = |(i, v): (usize, &f64)| (v - (column[0] + step * i as f64)).abs() <= 1e-7 * step;
+    if x.d() == 1 && step > 0.0 && n < 1 << 20 && column.iter().enumerate().all(even) {
+        let (first, step) = (to_grain(column[0], GRAIN), to_grain(step, GRAIN / 4096.0));
+        return Points::from_column(&(0..n).map(|i| first + step * i as f64).collect::<Vec<_>>());
+    }
+    Points::from_values(n, x.d(), x.values().iter().map(|&v| to_grain(v, GRAIN)).collect())
+}
+
+/// Rows by their inputs, then their targets, then their noise: the order in the file does not matter.
+fn order(data: &Dataset) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..data.n()).collect();
+    let noise = |i: usize| data.noise().map_or(0.0, |v| v[i]);
+    rows.sort_by(|&a, &b| {
+        let columns = (0..data.d()).map(|c| data.x().column(c)[a].total_cmp(&data.x().column(c)[b]));
+        let inputs = columns.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then);
+        inputs.then(data.y()[a].total_cmp(&data.y()[b])).then(noise(a).total_cmp(&noise(b)))
+    });
+    rows
+}

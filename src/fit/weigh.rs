@@ -1,0 +1,88 @@
+//! How much each candidate counts: weights that maximise the leave-one-out density of the mixture (stacking), drawn
+//! towards equal ones. Averages of several good fits predict better than the best of them, and one that is plainly
+//! worse gets next to nothing.
+
+use crate::gp::LeaveOneOut;
+
+/// What is drawn towards equal weights, as a share of the rows: the candidates were fitted to the rows they are judged
+/// by, so differences between them are smaller than they look.
+const EQUAL: f64 = 0.1;
+/// A smaller weight is not worth the memory and the time.
+const SMALLEST: f64 = 0.03;
+/// Rounds of the iteration; it has converged long before.
+const ROUNDS: usize = 200;
+
+/// Weights of candidates from their leave-one-out predictions of the same targets; they add up to one.
+///
+/// Maximises Σᵢ log Σₖ wₖ pₖ(yᵢ) + c Σₖ log wₖ: each round shares every row out among the candidates by how well they
+/// predict it.
+pub(super) fn stack(candidates: &[&LeaveOneOut], y: &[f64], most: usize) -> Vec<f64> {
+    let k = candidates.len();
+    if k == 1 {
+        return vec![1.0];
+    }
+    // Log densities, row by row.
+    let densities: Vec<Vec<f64>> = (0..y.len())
+        .map(|i| {
+            let density = |c: &&LeaveOneOut| {
+                let (e, v) = (y[i] - c.mean[i], c.variance[i]);
+                -0.5 * (e * e / v + v.ln())
+            };
+            let own: Vec<f64> = candidates.iter().map(density).collect();
+            let largest = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            own.iter().map(|l| (l - largest).exp()).collect()
+        })
+        .collect();
+    let mut taken: Vec<usize> = (0..k).collect();
+    loop {
+        let weights = solve(&densities, &taken);
+        let smallest = (0..taken.len()).min_by(|&a, &b| weights[a].total_cmp(&weights[b])).unwrap_or(0);
+        // What comes from the pull alone says nothing for a candidate.
+        let idle = 1.5 * EQUAL / (1.0 + EQUAL) / taken.len() as f64;
+        if taken.len() <= 1 || (weights[smallest] >= SMALLEST.max(idle) && taken.len() <= most.max(1)) {
+            let mut all = vec![0.0; k];
+            taken.iter().zip(weights).for_each(|(&i, w)| all[i] = w);
+            return all;
+        }
+        taken.remove(smallest);
+    }
+}
+
+fn solve(densities: &[Vec<f64>], taken: &[usize]) -> Vec<f64> {
+    let (n, k) = (densities.len() as f64, taken.len());
+    let equal = EQUAL * n / k as f64;
+    let mut weights = vec![1.0 / k as f64; k];
+    for _ in 0..ROUNDS {
+        let mut shares = vec![equal; k];
+        for row in densities {
+            let total: f64 = taken.iter().zip(&weights).map(|(&i, w)| w * row[i]).sum();
+            if total > 0.0 {
+                shares.iter_mut().zip(taken).zip(&weights).for_each(|((s, &i), w)| *s += w * row[i] / total);
+            }
+        }
+        let total: f64 = shares.iter().sum();
+        weights = shares.iter().map(|s| s / total).collect();
+    }
+    weights
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loo(mean: Vec<f64>, variance: f64) -> LeaveOneOut {
+        LeaveOneOut { variance: vec![variance; mean.len()], mean, ..LeaveOneOut::default() }
+    }
+
+    #[test]
+    fn good_candidates_share_and_bad_ones_get_nothing() {
+        let y: Vec<f64> = (0..100).map(|i| (f64::from(i) * 0.7).sin()).collect();
+        let off = |by: f64| loo(y.iter().enumerate().map(|(i, y)| y + by * (i as f64 * 1.3).cos()).collect(), 0.02);
+        let (a, b, bad) = (off(0.1), off(-0.1), off(3.0));
+        let weights = stack(&[&a, &b, &bad], &y, 5);
+        assert!((weights[0] - weights[1]).abs() < 0.2 && weights[2] == 0.0, "{weights:?}");
+        assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let one = stack(&[&a, &b, &bad], &y, 1);
+        assert_eq!(one.iter().filter(|w| **w > 0.0).count(), 1);
+    }
+}
