@@ -43,6 +43,13 @@ impl Failure {
         }
     }
 
+    /// A broken promise of our own.
+    pub fn fault(what: String) -> Self {
+        let error =
+            Error::new(ErrorKind::Option { option: "covary", message: format!("a fault of its own: {what}") });
+        Self { error: Some(error.with_hint("please report it, with the command and the data")), code: 1 }
+    }
+
     /// Prints the error and its hint, and gives the exit code.
     pub fn report(self, talk: &Talk) -> ExitCode {
         if let Some(error) = &self.error {

@@ -3,9 +3,10 @@
 use crate::args::Reading;
 use crate::failure::Failure;
 use crate::output::bytes;
-use covary::data::{Missing, ReadOptions, Table};
+use covary::data::{Missing, Once, Piece, ReadOptions, Stream, Table};
 use covary::{Fit, Model};
 use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 impl Reading {
     pub fn options(&self) -> Result<ReadOptions, Failure> {
@@ -35,6 +36,65 @@ impl Reading {
         };
         table.map_err(Failure::data)
     }
+}
+
+/// Rows in memory at a time.
+const PIECE: usize = 16_384;
+
+/// Hands on a table a piece at a time, read beside the work on the piece before; `-` is standard input. `target` is read
+/// too where it is named. What was noticed comes back, each once.
+pub fn pieces(
+    reading: &Reading,
+    path: &Path,
+    model: &Model,
+    target: Option<&str>,
+    mut take: impl FnMut(&Piece) -> Result<(), Failure>,
+) -> Result<Vec<String>, Failure> {
+    let (mut options, missing, encoding) = (reading.options()?, reading.missing(), model.encoding().clone());
+    options.only = encoding.columns().chain(target).map(String::from).collect();
+    let (send, receive) = sync_channel(2);
+    // Stops when nobody listens any more.
+    fn feed(pieces: impl Iterator<Item = covary::Result<Piece>>, to: &SyncSender<covary::Result<Piece>>) {
+        for piece in pieces {
+            if to.send(piece).is_err() {
+                return;
+            }
+        }
+    }
+    // The reader is not waited for when the work fails: it may stand before a pipe that never ends.
+    let reader = if path == Path::new("-") {
+        let once =
+            Once::read(std::io::stdin(), "standard input", &options, encoding, PIECE).map_err(Failure::data)?;
+        let once = match target {
+            Some(name) => once.missing(missing).target(name),
+            None => once.missing(missing),
+        };
+        std::thread::spawn(move || feed(once, &send))
+    } else {
+        let stream = Stream::with(path, &options, encoding, PIECE).map_err(Failure::data)?.missing(missing);
+        let stream = match target {
+            Some(name) => stream.target(name),
+            None => stream,
+        };
+        stream.pass().map_err(Failure::data)?;
+        std::thread::spawn(move || match stream.pass() {
+            Ok(pass) => feed(pass, &send),
+            Err(error) => feed([Err(error)].into_iter(), &send),
+        })
+    };
+    let mut notes = Vec::new();
+    for piece in receive {
+        let piece = piece.map_err(Failure::data)?;
+        take(&piece)?;
+        piece.notes.into_iter().for_each(|note| {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        });
+    }
+    // A reader that panicked must not look like the end of the table.
+    reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    Ok(notes)
 }
 
 /// A model from a file; `-` is standard input.

@@ -1,0 +1,80 @@
+//! Exit codes, streams, what is said and what is not.
+
+use crate::kit::*;
+use std::fs;
+
+#[test]
+fn every_exit_code() {
+    let dir = fitted();
+    let code = |args: &[&str]| covary(dir.path(), args).status.code();
+    assert_eq!(code(&["kernels"]), Some(0));
+    assert_eq!(code(&["--help"]), Some(0));
+    assert_eq!(code(&["nonsense"]), Some(2));
+    assert_eq!(code(&["fit", "table.csv"]), Some(2));
+    assert_eq!(code(&["fit", "table.csv", "--target", "none"]), Some(2));
+    assert_eq!(code(&["fit", "table.csv", "--target", "y", "--kernel", "RBF +"]), Some(2));
+    assert_eq!(code(&["fit", "table.csv", "--target", "y", "--threads", "0"]), Some(2));
+    assert_eq!(code(&["forecast", "airline.csv", "--horizon", "soon"]), Some(2));
+    assert_eq!(code(&["forecast", "airline.csv"]), Some(2));
+    assert_eq!(code(&["predict", "m.covary", "table.csv", "--interval", "95"]), Some(2));
+    assert_eq!(code(&["fit", "absent.csv", "--target", "y"]), Some(3));
+    assert_eq!(code(&["predict", "absent.covary", "table.csv"]), Some(4));
+    assert_eq!(code(&["predict", "table.csv", "table.csv"]), Some(4));
+    assert_eq!(code(&["predict", "m.covary", "absent.csv"]), Some(3));
+    let bytes = fs::read(dir.path().join("m.covary")).unwrap();
+    for damaged in [&bytes[..bytes.len() / 2], &[&bytes[..], b"x"].concat()[..]] {
+        fs::write(dir.path().join("bad.covary"), damaged).unwrap();
+        assert_eq!(code(&["evaluate", "bad.covary", "table.csv"]), Some(4));
+    }
+    let unwritable = [&["fit", "table.csv", "--target", "y", "-o", "none/m.covary"], &QUICK[..]].concat();
+    assert_eq!(code(&unwritable), Some(1));
+}
+
+#[test]
+fn errors_have_a_line_and_a_hint_and_no_colour_in_a_pipe() {
+    let dir = place();
+    let bad = covary(dir.path(), &["fit", "table.csv", "--target", "z"]);
+    assert_eq!(out(&bad), "");
+    let text = err(&bad);
+    assert!(text.starts_with("error: no column `z`\nhint: the columns are a, b, colour, y\n"), "{text}");
+    assert!(!text.contains('\x1b'));
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let dir = place();
+    let args = [&["forecast", "airline.csv", "--horizon", "2", "--quiet"], &QUICK[..]].concat();
+    let output = covary(dir.path(), &args);
+    assert_eq!(err(&output), "");
+    assert!(out(&output).starts_with("month,mean,sd,lower_80,upper_80,lower_95,upper_95\n1961-01,"));
+}
+
+#[test]
+fn what_does_not_fit_into_memory_is_refused() {
+    let dir = place();
+    let args = ["fit", "table.csv", "--target", "y"];
+    let output = command(dir.path(), &args).env("COVARY_MEMORY", "1000000").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("error: memory: ") && err(&output).contains("hint: "), "{}", err(&output));
+}
+
+#[test]
+fn completions_and_pages_are_made() {
+    let dir = place();
+    assert!(out(&covary(dir.path(), &["completions", "bash"])).contains("forecast"));
+    assert!(out(&covary(dir.path(), &["man"])).contains(".TH covary"));
+    assert_eq!(covary(dir.path(), &["man", "--dir", "man"]).status.code(), Some(0));
+    assert!(dir.path().join("man/covary-fit.1").exists());
+}
+
+#[test]
+fn the_demo_needs_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = covary(dir.path(), &["demo"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    for file in ["forecast.csv", "forecast.svg", "report.html", "model.covary"] {
+        assert!(fs::metadata(dir.path().join("covary-demo").join(file)).unwrap().len() > 1000, "{file}");
+    }
+    let text = out(&output);
+    assert!(text.contains("1962-12") && text.contains("repeating every 1 year") && !text.contains('\x1b'), "{text}");
+}
