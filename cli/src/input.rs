@@ -2,8 +2,9 @@
 
 use crate::args::Reading;
 use crate::failure::Failure;
-use crate::output::bytes;
+use crate::output::{Talk, bytes};
 use covary::data::{Missing, Once, Piece, ReadOptions, Stream, Table};
+use covary::gp::Sparse;
 use covary::{Fit, Model};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -108,26 +109,52 @@ pub fn model(path: &Path) -> Result<Model, Failure> {
     Model::open(path).map_err(Failure::model)
 }
 
+/// Inducing points of the sparse method, where its need is told.
+const INDUCING: usize = 1_000;
+
 /// Says what a fit needs, and refuses what this machine cannot hold.
-pub fn check_memory(fit: &Fit, n: usize, d: usize, talk: &crate::output::Talk) -> Result<(), Failure> {
+pub fn check_memory(fit: &Fit, n: usize, d: usize, talk: &Talk) -> Result<(), Failure> {
     let need = fit.memory(n, d);
-    talk.say(&format!(
-        "method exact: {n} rows, {d} input column{}, about {} of memory",
-        if d == 1 { "" } else { "s" },
-        bytes(need)
-    ));
-    match available() {
-        Some(free) if need > free => {
-            let fits = ((free as f64 / 16.0).sqrt() as usize / 100) * 100;
-            let message = format!("{} are needed, {} are available", bytes(need), bytes(free));
-            Err(Failure::refused(
-                "memory",
-                message,
-                format!("the exact method fits about {fits} rows here: `--rows {fits}`"),
-            ))
-        }
-        _ => Ok(()),
+    let columns = if d == 1 { "column" } else { "columns" };
+    talk.say(&format!("method exact: {n} rows, {d} input {columns}, about {} of memory", bytes(need)));
+    let Some(free) = available().filter(|free| need > *free) else { return Ok(()) };
+    let fits = most_rows(free, |n| fit.memory(n, d));
+    let mut hint = format!("the exact method fits about {fits} rows here: `--rows {fits}`");
+    let sparse = Sparse::memory(INDUCING, 4_096);
+    if sparse <= free {
+        let all = bytes(sparse);
+        hint += &format!(
+            "; the sparse method would take all rows in about {all}: the library has it, this command not yet"
+        );
     }
+    Err(Failure::refused("memory", format!("{} are needed, {} are available", bytes(need), bytes(free)), hint))
+}
+
+/// The same for many series, one on each thread.
+pub fn check_memory_of_many(fit: &Fit, count: usize, longest: usize, talk: &Talk) -> Result<(), Failure> {
+    let (one, threads) = (fit.memory(longest, 1), rayon::current_num_threads());
+    let need = one * threads.min(count);
+    talk.say(&format!("{count} series, the longest of {longest} rows, about {} of memory", bytes(need)));
+    let Some(free) = available().filter(|free| need > *free) else { return Ok(()) };
+    let hint = match free / one {
+        0 => format!(
+            "a series of about {} rows fits here: leave out the oldest",
+            most_rows(free, |n| fit.memory(n, 1))
+        ),
+        threads => format!("`--threads {threads}` needs about {}", bytes(one * threads)),
+    };
+    Err(Failure::refused("memory", format!("{} are needed, {} are available", bytes(need), bytes(free)), hint))
+}
+
+/// The most rows that fit, to two digits.
+fn most_rows(free: usize, memory: impl Fn(usize) -> usize) -> usize {
+    let (mut low, mut high) = (0_usize, 10_000_000_usize);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if memory(middle) <= free { low = middle } else { high = middle - 1 }
+    }
+    let unit = 10_usize.pow(low.max(1).ilog10().saturating_sub(1));
+    low / unit * unit
 }
 
 /// What may be used: COVARY_MEMORY in bytes, else what the machine or the container has left, where they say so.

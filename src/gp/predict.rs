@@ -94,11 +94,10 @@ impl Posterior {
     }
 
     /// k(X, x*) for some test points.
-    fn cross(&self, block: &Inputs, scratch: &mut Scratch, threads: Threads) -> Result<Matrix> {
-        let mut k = Matrix::zeros(self.n(), block.n());
+    fn cross(&self, block: &Inputs, k: &mut Matrix, scratch: &mut Scratch, threads: Threads) -> Result<()> {
+        k.reshape(self.n(), block.n());
         let stride = k.stride();
-        self.program.cross(&self.theta, &self.x, block, k.values_mut(), stride, scratch, threads)?;
-        Ok(k)
+        self.program.cross(&self.theta, &self.x, block, k.values_mut(), stride, scratch, threads)
     }
 
     /// Means only: no triangular solve.
@@ -106,8 +105,8 @@ impl Posterior {
     /// # Errors
     /// When the width of the points does not fit.
     pub fn mean(&self, points: &Points) -> Result<Vec<f64>> {
-        let parts = self.blocks(points, |block, scratch, threads| {
-            let k = self.cross(block, scratch, threads)?;
+        let parts = self.blocks(points, |block, k, scratch, threads| {
+            self.cross(block, k, scratch, threads)?;
             Ok((0..block.n()).map(|j| dot(k.column(j), &self.alpha)).collect::<Vec<f64>>())
         })?;
         Ok(parts.concat())
@@ -118,14 +117,14 @@ impl Posterior {
     /// # Errors
     /// When the width of the points does not fit.
     pub fn predict(&self, points: &Points) -> Result<Prediction> {
-        let parts = self.blocks(points, |block, scratch, threads| {
-            let mut k = self.cross(block, scratch, threads)?;
+        let parts = self.blocks(points, |block, k, scratch, threads| {
+            self.cross(block, k, scratch, threads)?;
             let mut part = Prediction::default();
             part.mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.alpha)));
             // v = k** − |L⁻¹k*|²
             let mut prior = vec![0.0; block.n()];
             self.program.diag(&self.theta, block, &mut prior, scratch)?;
-            self.factor.half_solve_matrix(&mut k, threads);
+            self.factor.half_solve_matrix(k, threads);
             for (j, prior) in prior.iter().enumerate() {
                 // Rounding must not make a variance negative.
                 let v = (prior - dot(k.column(j), k.column(j))).max(0.0);
@@ -148,7 +147,7 @@ impl Posterior {
     fn blocks<T: Send>(
         &self,
         points: &Points,
-        f: impl Fn(&Inputs, &mut Scratch, Threads) -> Result<T> + Sync,
+        f: impl Fn(&Inputs, &mut Matrix, &mut Scratch, Threads) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         if points.d() != self.program.d() {
             let (expected, found) = (self.program.d(), points.d());
@@ -158,11 +157,12 @@ impl Posterior {
         let starts: Vec<usize> = (0..points.n()).step_by(size).collect();
         let block = |start: usize| Inputs::without_lags(points.slice(start..points.n().min(start + size)));
         if starts.len() < 2 * rayon::current_num_threads() {
-            let scratch = &mut Scratch::default();
-            return starts.into_iter().map(|start| f(&block(start), scratch, Threads::All)).collect();
+            let (k, scratch) = (&mut Matrix::zeros(0, 0), &mut Scratch::default());
+            return starts.into_iter().map(|start| f(&block(start), k, scratch, Threads::All)).collect();
         }
-        let work = |scratch: &mut Scratch, start| f(&block(start), scratch, Threads::One);
-        starts.into_par_iter().map_init(Scratch::default, work).collect()
+        let state = || (Matrix::zeros(0, 0), Scratch::default());
+        let work = |(k, scratch): &mut (Matrix, Scratch), start| f(&block(start), k, scratch, Threads::One);
+        starts.into_par_iter().map_init(state, work).collect()
     }
 
     /// Mean and full covariance of f at some points: memory grows with their square.
@@ -176,7 +176,8 @@ impl Posterior {
         }
         let (inputs, scratch) = (Inputs::new(points.clone()), &mut Scratch::default());
         let m = points.n();
-        let mut k = self.cross(&inputs, scratch, Threads::All)?;
+        let mut k = Matrix::zeros(0, 0);
+        self.cross(&inputs, &mut k, scratch, Threads::All)?;
         let mean = (0..m).map(|j| dot(k.column(j), &self.alpha)).collect();
         let mut covariance = Matrix::zeros(m, m);
         let stride = covariance.stride();

@@ -3,8 +3,8 @@
 use crate::args::{Common, Forecast as Args, TransformArg};
 use crate::checkpoint::{self, Checkpoint};
 use crate::failure::Failure;
-use crate::input::{check_memory, peak_memory};
-use crate::output::{Sink, Talk, bytes, check_writable, columns, csv_line, print_json, short};
+use crate::input::{check_memory, check_memory_of_many, peak_memory};
+use crate::output::{Sink, Talk, check_writable, columns, csv_line, print_json, short};
 use crate::progress::{Place, Watch};
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
@@ -124,10 +124,11 @@ fn one(
     Ok(())
 }
 
-/// A chart of the usual size; colours only where they are wanted.
+/// A chart as wide as the terminal, within reason; colours only where they are wanted.
 pub fn terminal() -> Terminal {
+    let columns = terminal_size::terminal_size().map_or(80, |size| usize::from(size.0.0).clamp(40, 120));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || !std::io::stdout().is_terminal();
-    Terminal::new(80, 20).colour(if plain { Colour::Plain } else { Colour::Ansi })
+    Terminal::new(columns, 20).colour(if plain { Colour::Plain } else { Colour::Ansi })
 }
 
 /// The largest findings as lines.
@@ -222,8 +223,7 @@ fn many(
         fit = fit.time_limit(BUDGET);
     }
     let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
-    let need = fit.memory(longest, 1) * rayon::current_num_threads();
-    talk.say(&format!("{} series, the longest of {longest} rows, about {} of memory", series.len(), bytes(need)));
+    check_memory_of_many(&fit, series.len(), longest, talk)?;
     let task = format!(
         "forecasts of many series, transform {}, {horizon:?}, intervals {:?}, {iterations} iterations",
         args.transform.name(),

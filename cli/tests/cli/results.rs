@@ -40,6 +40,42 @@ fn predict_appends_columns_and_streams() {
     }
 }
 
+/// The kernel's own account of the most memory the process held.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_input_is_predicted_in_bounded_memory() {
+    let dir = fitted();
+    let table = fs::read_to_string(dir.path().join("table.csv")).unwrap();
+    let (header, body) = table.split_once('\n').unwrap();
+    let peak = |copies: usize| {
+        let input = format!("{header}\n{}", body.repeat(copies));
+        let args = ["predict", "m.covary", "-", "--mean-only", "--json", "-o", "out.csv"];
+        let value = json(&piped(dir.path(), &args, input.as_bytes()));
+        assert_eq!(value["rows"], 40 * copies);
+        assert_eq!(fs::read_to_string(dir.path().join("out.csv")).unwrap().lines().count(), 40 * copies + 1);
+        value["peak_memory_bytes"].as_f64().unwrap()
+    };
+    // 5 MB of text are several pieces; ten times as much must not need more.
+    let (some, more) = (peak(5_000), peak(50_000));
+    assert!(more < 1.25 * some + 4e6, "{some} {more}");
+}
+
+#[test]
+fn cells_come_out_as_they_went_in() {
+    let dir = fitted();
+    let rows = "code,a,b,colour,note\n007,1.50,2e0, red ,\"x, y\"\n12345678901234567890,+2,3,blue,NA\n";
+    fs::write(dir.path().join("new.csv"), rows).unwrap();
+    let text = out(&covary(dir.path(), &["predict", "m.covary", "new.csv", "--mean-only"]));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "code,a,b,colour,note,mean");
+    assert!(lines[1].starts_with("007,1.50,2e0,red,\"x, y\","), "{text}");
+    assert!(lines[2].starts_with("12345678901234567890,+2,3,blue,NA,"), "{text}");
+    // A decimal comma would not survive among commas.
+    fs::write(dir.path().join("new.csv"), "a;b;colour\n1,5;2;red\n").unwrap();
+    let text = out(&covary(dir.path(), &["predict", "m.covary", "new.csv", "--mean-only"]));
+    assert!(text.starts_with("a,b,colour,mean\n1.5,2,red,"), "{text}");
+}
+
 #[test]
 fn a_forecast_with_everything() {
     let dir = place();

@@ -56,6 +56,28 @@ fn what_does_not_fit_into_memory_is_refused() {
     let output = command(dir.path(), &args).env("COVARY_MEMORY", "1000000").output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("error: memory: ") && err(&output).contains("hint: "), "{}", err(&output));
+    // The need comes before the refusal, and the refusal names what would fit: rows, and the method for all of them.
+    let mut text = "x,y\n".to_string();
+    (0..9000).for_each(|i| text += &format!("{},{}\n", f64::from(i) * 0.37 % 11.0, f64::from(i) * 0.11 % 7.0));
+    fs::write(dir.path().join("tall.csv"), text).unwrap();
+    let run = |args: &[&str], memory: &str| {
+        let output = command(dir.path(), args).env("COVARY_MEMORY", memory).output().unwrap();
+        (output.status.code(), err(&output))
+    };
+    let (code, said) = run(&["fit", "tall.csv", "--target", "y"], "600000000");
+    assert_eq!(code, Some(1));
+    assert!(
+        said.starts_with("method exact: 9000 rows, 1 input column, about 1.3 GB of memory\nerror: memory: "),
+        "{said}"
+    );
+    assert!(said.contains("`--rows 6000`") && said.contains("the sparse method would take all rows"), "{said}");
+    let many = ["forecast", "many.csv", "--id", "id", "--horizon", "2", "--threads", "2", "--kernel", "C"];
+    let rows: String = (0..40).map(|i| format!("{},{i},{}\n", i % 2, i * i % 7)).collect();
+    fs::write(dir.path().join("many.csv"), format!("id,t,y\n{rows}")).unwrap();
+    let (code, said) = run(&many, "10000000");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("2 series, the longest of 20 rows, about 17 MB of memory"), "{said}");
+    assert!(said.contains("hint: `--threads 1` needs about 8 MB"), "{said}");
 }
 
 #[test]
