@@ -26,7 +26,11 @@ impl Failure {
 
     /// A file of data that cannot be used, for whatever reason.
     pub fn data(error: Error) -> Self {
-        let code = if matches!(error.kind(), ErrorKind::Io { .. }) { 3 } else { code(error.kind()) };
+        let code = if matches!(error.kind(), ErrorKind::Io { .. } | ErrorKind::Time { .. }) {
+            3
+        } else {
+            code(error.kind())
+        };
         Self { error: Some(error), code }
     }
 

@@ -17,6 +17,9 @@ impl Reading {
             Some(text) if text.len() == 1 => Some(text.as_bytes()[0]),
             Some(text) => return Err(Failure::usage("delimiter", format!("one character, or `tab`: {text}"))),
         };
+        if self.rows == Some(0) {
+            return Err(Failure::usage("rows", "at least one is needed"));
+        }
         Ok(ReadOptions { delimiter, missing_words: self.na.clone(), rows: self.rows, ..ReadOptions::default() })
     }
 
@@ -144,6 +147,14 @@ pub fn check_memory_of_many(fit: &Fit, count: usize, longest: usize, talk: &Talk
         threads => format!("`--threads {threads}` needs about {}", bytes(one * threads)),
     };
     Err(Failure::refused("memory", format!("{} are needed, {} are available", bytes(need), bytes(free)), hint))
+}
+
+/// The same for a measurement, which needs no more than the evaluation and its floor.
+pub fn check_memory_of_bench(n: usize) -> Result<(), Failure> {
+    let memory = |n: usize| n.saturating_mul(n).saturating_mul(5 * 8).saturating_add(8 << 20);
+    let Some(free) = available().filter(|free| memory(n) > *free) else { return Ok(()) };
+    let message = format!("{} are needed, {} are available", bytes(memory(n)), bytes(free));
+    Err(Failure::refused("memory", message, format!("about {} rows fit here", most_rows(free, memory))))
 }
 
 /// The most rows that fit, to two digits.

@@ -17,6 +17,9 @@ use output::Talk;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
+/// More than any machine has; a slip of the finger must not ask for a million.
+const MOST_THREADS: usize = 1024;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let talk = Talk::new(&cli.common);
@@ -50,8 +53,8 @@ mod faults {
 
 fn run(cli: &Cli, talk: &Talk) -> Result<(), Failure> {
     if let Some(threads) = cli.common.threads {
-        if threads == 0 {
-            return Err(Failure::usage("threads", "at least one is needed"));
+        if !(1..=MOST_THREADS).contains(&threads) {
+            return Err(Failure::usage("threads", format!("a number from 1 to {MOST_THREADS}: {threads}")));
         }
         // The pool can only have been made already if this ran twice.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();

@@ -145,7 +145,11 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Whether results can be written where they are wanted, asked before the work begins. Pipes and devices are not touched.
 pub fn check_writable(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
-    for path in paths.iter().flatten().filter(|p| p.as_os_str() != "-") {
+    let given: Vec<&PathBuf> = paths.iter().flatten().copied().collect();
+    if let Some(path) = given.iter().find(|p| given.iter().filter(|q| q == p).count() > 1) {
+        return Err(Failure::usage("output", format!("two results want the same file: {}", path.display())));
+    }
+    for path in given.into_iter().filter(|p| p.as_os_str() != "-") {
         if !std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
             drop(Draft::new(path)?);
         }

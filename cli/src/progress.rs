@@ -97,8 +97,11 @@ impl Watch {
     pub fn new(talk: &Talk, total: u64, checkpoint: Checkpoint, place: Place) -> Self {
         let target = if talk.watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} gone, {eta} left");
-        if let Ok(style) = style {
+        // What does not fit on one line leaves its remains behind.
+        let room = terminal_size::terminal_size().map_or(80, |size| usize::from(size.0.0));
+        let width = room.saturating_sub(56).clamp(4, 30);
+        let style = format!("{{bar:{width}}} {{percent:>3}} %  {{msg}}  {{elapsed}} gone, {{eta}} left");
+        if let Ok(style) = ProgressStyle::with_template(&style) {
             bar.set_style(style);
         }
         let (best, saved, iterations) = (f64::INFINITY, Instant::now(), BTreeMap::new());
@@ -106,7 +109,7 @@ impl Watch {
         let watch = Self { bar, kept };
         let (kept, bar) = (watch.kept.clone(), watch.bar.clone());
         interrupt::keep(move || {
-            bar.abandon();
+            bar.finish_and_clear();
             lock(&kept).leave()
         });
         watch

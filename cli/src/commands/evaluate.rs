@@ -41,6 +41,9 @@ impl Sums {
 }
 
 pub fn run(args: &Args, _: &Common, talk: &Talk) -> Result<(), Failure> {
+    if args.model == args.data && args.data.as_os_str() == "-" {
+        return Err(Failure::usage("data", "model and table cannot both come from standard input"));
+    }
     let model = input::model(&args.model)?;
     let mut sums = Sums::default();
     let notes = input::pieces(&args.reading, &args.data, &model, Some(model.target()), |p| sums.add(&model, p))?;

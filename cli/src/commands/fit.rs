@@ -59,7 +59,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         missing: args.reading.missing(),
         ..Choice::new(&args.target)
     };
-    let data = Dataset::from_table(&table, &choice)?;
+    let data = Dataset::from_table(&table, &choice).map_err(Failure::data)?;
     drop(table);
     let task = if data.d() == 1 { Task::Series } else { Task::Table };
     let (mut fit, iterations, restarts) = args.search.fit(task, common.seed, (ITERATIONS, RESTARTS))?;

@@ -4,7 +4,7 @@ use crate::args::{Common, Forecast as Args, TransformArg};
 use crate::checkpoint::{self, Checkpoint};
 use crate::failure::Failure;
 use crate::input::{check_memory, check_memory_of_many, peak_memory};
-use crate::output::{Sink, Talk, check_writable, columns, csv_line, print_json, short};
+use crate::output::{Sink, Talk, check_writable, columns, csv_line, print, print_json, short};
 use crate::progress::{Place, Watch};
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
@@ -18,6 +18,7 @@ use covary::plot::{Colour, Terminal};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -36,6 +37,17 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     if args.interval.iter().any(|l| !(*l > 0.0 && *l < 100.0)) {
         return Err(Failure::usage("interval", "per cents between 0 and 100, such as 80,95"));
     }
+    let twice = |l: &f64| args.interval.iter().filter(|m| *m == l).count() > 1;
+    if let Some(level) = args.interval.iter().find(|l| twice(l)) {
+        return Err(Failure::usage("interval", format!("the same one twice: {level}")));
+    }
+    if args.backtest == Some(0) {
+        return Err(Failure::usage("backtest", "at least one origin is needed"));
+    }
+    if let Some(path) = args.plot.as_ref().filter(|p| !is_picture(p)) {
+        let message = format!("a picture is written as .svg or .png, not as: {}", path.display());
+        return Err(Failure::usage("plot", message));
+    }
     if talk.json && args.output.as_deref() == Some("-".as_ref()) {
         return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }
@@ -51,6 +63,10 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         None => one(args, common, talk, &table, &choice, &horizon, guesses),
         Some(id) => many(args, common, talk, &table, &choice, &horizon, id),
     }
+}
+
+fn is_picture(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg") || e.eq_ignore_ascii_case("png"))
 }
 
 fn forecaster(args: &Args, fit: covary::Fit) -> Forecaster {
@@ -70,9 +86,14 @@ fn one(
     horizon: &Horizon,
     mut notes: Vec<String>,
 ) -> Result<(), Failure> {
-    let data = Dataset::from_table(table, choice)?;
+    let data = Dataset::from_table(table, choice).map_err(Failure::data)?;
     let steps = data.ahead_to(horizon)?.len();
     let (fit, iterations, restarts) = args.search.fit(Task::Series, common.seed, ONE)?;
+    if let Some(origins) = args.backtest.filter(|k| k.saturating_mul(steps).saturating_add(8) > data.n()) {
+        let n = data.n();
+        let message = format!("{origins} origins of {steps} steps leave fewer than 8 of {n} rows to learn from");
+        return Err(Failure::usage("backtest", message));
+    }
     check_memory(&fit, data.n(), 1, talk)?;
     let forecaster = forecaster(args, fit);
     let task = format!("forecast of one series, transform {}", args.transform.name());
@@ -96,7 +117,9 @@ fn one(
     account.notes.iter().chain(&fitted.notes).for_each(|note| talk.note(note));
     notes.extend(account.notes.iter().chain(&fitted.notes).cloned());
 
-    let title = format!("{}: {steps} steps ahead", data.target());
+    let reach = forecast.numbers.last().zip(data.x().column(0).iter().copied().reduce(f64::max));
+    let reach = reach.filter(|_| fitted.axis().is_calendar()).map(|(to, from)| fitted.axis().in_words(to - from));
+    let title = format!("{}: {} ahead", data.target(), reach.unwrap_or(format!("{steps} steps")));
     let plot = fitted.plot(&forecast, &title);
     if let Some(path) = &args.plot {
         plot.save(path)?;
@@ -110,7 +133,9 @@ fn one(
     if let Some(b) = &tested {
         talk.say(&backtest_table(b));
     }
-    if !talk.json || args.output.is_some() {
+    if args.output.is_none() && !talk.json && talk.watched() && std::io::stdout().is_terminal() {
+        print(&table_for_people(&forecast, &choice.inputs[0]))?;
+    } else if !talk.json || args.output.is_some() {
         write_table(args, &choice.inputs[0], None, std::slice::from_ref(&(String::new(), &forecast)))?;
     }
     watch.finish()?;
@@ -129,6 +154,15 @@ pub fn terminal() -> Terminal {
     let columns = terminal_size::terminal_size().map_or(80, |size| usize::from(size.0.0).clamp(40, 120));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || !std::io::stdout().is_terminal();
     Terminal::new(columns, 20).colour(if plain { Colour::Plain } else { Colour::Ansi })
+}
+
+/// The forecast with four digits, in columns.
+pub fn table_for_people(forecast: &Forecast, time: &str) -> String {
+    let row =
+        |i: usize| [forecast.times[i].clone()].into_iter().chain(forecast.row(i).into_iter().map(short)).collect();
+    let rows: Vec<Vec<String>> = (0..forecast.times.len()).map(row).collect();
+    let names = forecast.columns();
+    columns(&[time].into_iter().chain(names.iter().map(String::as_str)).collect::<Vec<_>>(), &rows)
 }
 
 /// The largest findings as lines.

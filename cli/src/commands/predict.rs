@@ -20,6 +20,9 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         let message = format!("a probability between 0 and 1: {}", args.interval);
         return Err(Failure::usage("interval", message));
     }
+    if args.model == args.data && args.data.as_os_str() == "-" {
+        return Err(Failure::usage("data", "model and table cannot both come from standard input"));
+    }
     if talk.json && args.output.as_deref() == Some("-".as_ref()) {
         return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }

@@ -40,11 +40,13 @@ pub fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A directory with the airline series, a small table, and a model of each.
+/// A directory with the example series and a small table.
 pub fn place() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let airline = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data/airline.csv");
-    fs::copy(airline, dir.path().join("airline.csv")).unwrap();
+    for name in ["airline.csv", "nile.csv"] {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/data").join(name);
+        fs::copy(example, dir.path().join(name)).unwrap();
+    }
     let mut table = "a,b,colour,y\n".to_string();
     for i in 0..40 {
         let (a, b) = (f64::from(i) * 0.25, f64::from(i * i % 17));

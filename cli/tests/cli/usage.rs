@@ -100,3 +100,45 @@ fn the_demo_needs_nothing() {
     let text = out(&output);
     assert!(text.contains("1962-12") && text.contains("repeating every 1 year") && !text.contains('\x1b'), "{text}");
 }
+
+/// Slips of the finger: each ends at once, with a word about the option and nothing computed.
+#[test]
+fn odd_options_are_refused_before_the_work() {
+    let dir = fitted();
+    let forecast = |more: &[&'static str]| [&["forecast", "airline.csv", "--horizon", "2"], more].concat();
+    let fit = |more: &[&'static str]| [&["fit", "airline.csv", "--target", "passengers"], more].concat();
+    for (args, expected) in [
+        (forecast(&["--interval", "80,80"]), "interval: the same one twice: 80"),
+        (forecast(&["--interval", "80,100"]), "interval: per cents between 0 and 100"),
+        (forecast(&["--backtest", "0"]), "backtest: at least one origin"),
+        (forecast(&["--backtest", "18446744073709551615"]), "backtest: 18446744073709551615 origins of 2 steps"),
+        (forecast(&["--plot", "f.gif"]), "plot: a picture is written as .svg or .png, not as: f.gif"),
+        (forecast(&["-o", "f.csv", "--model", "f.csv"]), "output: two results want the same file: f.csv"),
+        (forecast(&["-o", "-", "--model", "-"]), "output: two results want the same file: -"),
+        (forecast(&["--threads", "100000"]), "threads: a number from 1 to 1024: 100000"),
+        (forecast(&["--horizon", "0"]), "cannot be used multiple times"),
+        (fit(&["--rows", "0"]), "rows: at least one is needed"),
+        (fit(&["--delimiter", "xx"]), "delimiter: one character"),
+        (fit(&["--kernel", "search"]), "kernel: `search` is not part"),
+        (vec!["predict", "-", "-"], "data: model and table cannot both"),
+        (vec!["evaluate", "-", "-"], "data: model and table cannot both"),
+        (vec!["bench", "evidence", "--n", "0"], "n: at least two rows"),
+    ] {
+        let output = covary(dir.path(), &args);
+        let said = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains(expected) && !said.contains("method exact"), "{args:?}: {said}");
+    }
+    let bench = covary(dir.path(), &["bench", "evidence", "--n", "1000000"]);
+    assert_eq!(bench.status.code(), Some(1));
+    assert!(err(&bench).contains("rows fit here"), "{}", err(&bench));
+}
+
+#[test]
+fn dates_that_cannot_be_read_are_told_and_not_passed_over() {
+    let dir = place();
+    fs::write(dir.path().join("d.csv"), "date,y\n01/02/2024,1\n02/02/2024,2\n03/02/2024,3\n").unwrap();
+    let output = covary(dir.path(), &["forecast", "d.csv", "--horizon", "2"]);
+    assert_eq!(output.status.code(), Some(3), "{}", err(&output));
+    assert!(err(&output).contains("column `date`"), "{}", err(&output));
+}
