@@ -131,6 +131,12 @@ pub struct Search {
     /// Take the best so far after this time: 30s, 5min, 2h (for each series, where there are many)
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub time_limit: Option<Duration>,
+    /// Keep the state of the work here: every ten seconds, when interrupted, and at the end
+    #[arg(long, value_name = "FILE")]
+    pub checkpoint: Option<PathBuf>,
+    /// Go on from a checkpoint
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -180,12 +186,6 @@ pub struct Fit {
     /// Take the data as they are
     #[arg(long)]
     pub no_standardize: bool,
-    /// Keep the state of the work here: every ten seconds, and when interrupted
-    #[arg(long, value_name = "FILE")]
-    pub checkpoint: Option<PathBuf>,
-    /// Go on from a checkpoint
-    #[arg(long, value_name = "FILE")]
-    pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub reading: Reading,
 }
@@ -238,6 +238,17 @@ pub enum TransformArg {
     None,
     Log,
     Auto,
+}
+
+impl TransformArg {
+    /// As it is typed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Log => "log",
+            Self::Auto => "auto",
+        }
+    }
 }
 
 #[derive(Args)]

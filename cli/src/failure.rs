@@ -26,7 +26,11 @@ impl Failure {
 
     /// A file of data that cannot be used, for whatever reason.
     pub fn data(error: Error) -> Self {
-        let code = if matches!(error.kind(), ErrorKind::Io { .. }) { 3 } else { code(error.kind()) };
+        let code = if matches!(error.kind(), ErrorKind::Io { .. } | ErrorKind::Time { .. }) {
+            3
+        } else {
+            code(error.kind())
+        };
         Self { error: Some(error), code }
     }
 
@@ -41,6 +45,13 @@ impl Failure {
             io::ErrorKind::BrokenPipe => Self { error: None, code: 0 },
             _ => Self { error: Some(ErrorKind::Io { path: name.into(), source }.into()), code: 1 },
         }
+    }
+
+    /// A broken promise of our own.
+    pub fn fault(what: String) -> Self {
+        let error =
+            Error::new(ErrorKind::Option { option: "covary", message: format!("a fault of its own: {what}") });
+        Self { error: Some(error.with_hint("please report it, with the command and the data")), code: 1 }
     }
 
     /// Prints the error and its hint, and gives the exit code.

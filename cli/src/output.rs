@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use covary::file::{Draft, write_atomically};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How much is said.
 pub struct Talk {
@@ -109,17 +109,28 @@ impl Sink {
 
 /// One line of CSV.
 pub fn csv_line<S: AsRef<str>>(line: &mut String, cells: impl IntoIterator<Item = S>) {
-    for (i, cell) in cells.into_iter().enumerate() {
-        if i > 0 {
-            line.push(',');
-        }
-        let cell = cell.as_ref();
-        if cell.contains([',', '"', '\n', '\r']) {
-            let _ = write!(line, "\"{}\"", cell.replace('"', "\"\""));
-        } else {
-            line.push_str(cell);
-        }
+    cells.into_iter().for_each(|cell| csv_cell(line, cell.as_ref()));
+    csv_end(line);
+}
+
+/// A cell and the comma after it.
+pub fn csv_cell(line: &mut String, cell: &str) {
+    if cell.contains([',', '"', '\n', '\r']) {
+        let _ = write!(line, "\"{}\"", cell.replace('"', "\"\""));
+    } else {
+        line.push_str(cell);
     }
+    line.push(',');
+}
+
+/// A number and the comma after it.
+pub fn csv_number(line: &mut String, value: f64) {
+    let _ = write!(line, "{value},");
+}
+
+/// The last comma becomes the end of the line.
+pub fn csv_end(line: &mut String) {
+    line.pop();
     line.push('\n');
 }
 
@@ -130,6 +141,20 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         return out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| Failure::writing("standard output", e));
     }
     Ok(write_atomically(path, bytes)?)
+}
+
+/// Whether results can be written where they are wanted, asked before the work begins. Pipes and devices are not touched.
+pub fn check_writable(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
+    let given: Vec<&PathBuf> = paths.iter().flatten().copied().collect();
+    if let Some(path) = given.iter().find(|p| given.iter().filter(|q| q == p).count() > 1) {
+        return Err(Failure::usage("output", format!("two results want the same file: {}", path.display())));
+    }
+    for path in given.into_iter().filter(|p| p.as_os_str() != "-") {
+        if !std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            drop(Draft::new(path)?);
+        }
+    }
+    Ok(())
 }
 
 /// Rows of cells as columns for people: the first to the left, numbers to the right.

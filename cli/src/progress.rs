@@ -1,95 +1,91 @@
 //! Long work: a bar for whoever watches, a checkpoint for whoever waits, an end for whoever has waited enough.
 
+use crate::checkpoint::Checkpoint;
+use crate::interrupt;
 use crate::output::Talk;
-use covary::file::write_atomically;
-use covary::fit::Step;
-use covary::optim::State;
-use covary::{Dataset, Error, ErrorKind, Result};
+use covary::Result;
+use covary::fit::{Link, Step};
+use covary::forecast::Outcome;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// What a checkpoint file is called inside.
-const FORMAT: &str = "covary checkpoint 1";
-/// How often it is written.
+/// How often a checkpoint is written.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// All that is needed to go on with a fit of the same data.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Checkpoint {
-    pub format: String,
-    pub kernel: String,
-    pub seed: u64,
-    pub restarts: usize,
-    pub data: String,
-    pub states: Vec<Option<State>>,
+/// Where a checkpoint goes.
+pub enum Place {
+    /// Where the user said: it is written now and then, when interrupted, and at the end.
+    Named(PathBuf),
+    /// Beside a result: written now and then and when interrupted, and gone once the result is there.
+    Beside(PathBuf),
+    /// Nothing was named: written when interrupted.
+    Last(PathBuf),
 }
 
-impl Checkpoint {
-    pub fn new(kernel: &str, seed: u64, restarts: usize, data: &Dataset) -> Self {
-        let states = vec![None; restarts];
-        Self { format: FORMAT.into(), kernel: kernel.into(), seed, restarts, data: fingerprint(data), states }
+impl Place {
+    /// The place for these options: a checkpoint that is named or resumed from, else one beside the first result that
+    /// is a file, else one in this directory.
+    pub fn of(named: [Option<&PathBuf>; 2], results: &[Option<&PathBuf>]) -> Self {
+        if let Some(path) = named.into_iter().flatten().next() {
+            return Self::Named(path.clone());
+        }
+        match results.iter().flatten().find(|p| p.as_os_str() != "-") {
+            Some(path) => Self::Beside(format!("{}.checkpoint", path.display()).into()),
+            None => Self::Last("covary.checkpoint".into()),
+        }
     }
 
-    /// Reads a checkpoint, and refuses one of other work.
-    pub fn open(path: &Path, like: &Checkpoint) -> Result<Self> {
-        let refuse = |reason: String, hint: &str| {
-            Error::new(ErrorKind::ModelFile { path: path.into(), reason }).with_hint(hint)
-        };
-        let bytes = std::fs::read(path).map_err(|source| Error::from(ErrorKind::Io { path: path.into(), source }))?;
-        let found: Checkpoint = serde_json::from_slice(&bytes).map_err(|e| {
-            refuse(format!("not a covary checkpoint: {e}"), "`covary fit --checkpoint FILE` writes one")
-        })?;
-        let same = "resume with the data, kernel and seed it was made with";
-        for (what, a, b) in [
-            ("format", &found.format, &like.format),
-            ("kernel", &found.kernel, &like.kernel),
-            ("data", &found.data, &like.data),
-        ] {
-            if a != b {
-                return Err(refuse(format!("a checkpoint of another {what}: {a}, not {b}"), same));
-            }
+    fn path(&self) -> &PathBuf {
+        match self {
+            Self::Named(path) | Self::Beside(path) | Self::Last(path) => path,
         }
-        if (found.seed, found.restarts) != (like.seed, like.restarts) || found.states.len() != found.restarts {
-            let reason = format!("a checkpoint of seed {} and {} starts", found.seed, found.restarts);
-            return Err(refuse(reason, same));
-        }
-        Ok(found)
-    }
-
-    fn save(&self, path: &Path) -> Result<()> {
-        let bytes = serde_json::to_vec(self)
-            .map_err(|e| Error::from(ErrorKind::Io { path: path.into(), source: e.into() }))?;
-        write_atomically(path, &bytes)
     }
 }
 
-/// Sizes and a hash (FNV-1a) of the numbers.
-fn fingerprint(data: &Dataset) -> String {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for v in data.x().values().iter().chain(data.y()) {
-        for byte in v.to_bits().to_le_bytes() {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        }
-    }
-    format!("{}x{}-{hash:016x}", data.n(), data.d())
-}
-
-/// Watches a fit.
+/// Watches long work.
 pub struct Watch {
     bar: ProgressBar,
     kept: Arc<Mutex<Kept>>,
 }
 
 struct Kept {
-    checkpoint: Option<Checkpoint>,
-    path: Option<PathBuf>,
+    checkpoint: Checkpoint,
+    place: Place,
     best: f64,
     saved: Instant,
-    iterations: Vec<u64>,
+    written: bool,
+    iterations: BTreeMap<(String, usize), u64>,
+}
+
+impl Kept {
+    fn save_now_and_then(&mut self) {
+        if matches!(self.place, Place::Last(_)) || self.saved.elapsed() < EVERY {
+            return;
+        }
+        self.saved = Instant::now();
+        // One that cannot be written now is tried again; the last one counts.
+        self.written |= self.checkpoint.save(self.place.path()).is_ok();
+    }
+
+    /// What Ctrl-C leaves behind.
+    fn leave(&self) -> String {
+        if self.checkpoint.is_empty() {
+            return "interrupted".into();
+        }
+        let path = self.place.path().display();
+        let done = match self.checkpoint.done.len() {
+            0 => "the best so far is in".to_string(),
+            n => format!("{n} series are done and kept in"),
+        };
+        match self.checkpoint.save(self.place.path()) {
+            Ok(()) => format!("interrupted; {done} {path}, `--resume {path}` goes on"),
+            Err(error) => format!("interrupted; no checkpoint: {error}"),
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -97,78 +93,60 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watch {
-    /// Begins to watch `total` units of work. On Ctrl-C the checkpoint, if there is one, is written and the process
-    /// ends with 130: at once, for an evaluation that has begun may take long.
-    pub fn new(talk: &Talk, total: u64, restarts: usize, checkpoint: Option<(Checkpoint, Option<PathBuf>)>) -> Self {
+    /// Begins to watch `total` units of work. On Ctrl-C the checkpoint is written.
+    pub fn new(talk: &Talk, total: u64, checkpoint: Checkpoint, place: Place) -> Self {
         let target = if talk.watched() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(total), target);
-        let style = ProgressStyle::with_template("{bar:30} {percent:>3} %  {msg}  {elapsed} gone, {eta} left");
-        if let Ok(style) = style {
+        // What does not fit on one line leaves its remains behind.
+        let room = terminal_size::terminal_size().map_or(80, |size| usize::from(size.0.0));
+        let width = room.saturating_sub(56).clamp(4, 30);
+        let style = format!("{{bar:{width}}} {{percent:>3}} %  {{msg}}  {{elapsed}} gone, {{eta}} left");
+        if let Ok(style) = ProgressStyle::with_template(&style) {
             bar.set_style(style);
         }
-        let (checkpoint, path) = match checkpoint {
-            Some((checkpoint, path)) => (Some(checkpoint), path),
-            None => (None, None),
-        };
-        let iterations = vec![0; restarts];
-        let kept = Kept { checkpoint, path, best: f64::INFINITY, saved: Instant::now(), iterations };
-        let watch = Self { bar, kept: Arc::new(Mutex::new(kept)) };
-        let (kept, bar, quiet) = (watch.kept.clone(), watch.bar.clone(), talk.quiet);
-        // A second handler is refused; there is one piece of long work in a process.
-        let _ = ctrlc::set_handler(move || {
-            bar.abandon();
-            let kept = lock(&kept);
-            let mut message = "interrupted".to_string();
-            if let (Some(checkpoint), Some(path)) = (&kept.checkpoint, &kept.path)
-                && checkpoint.states.iter().any(Option::is_some)
-            {
-                message = match checkpoint.save(path) {
-                    Ok(()) => format!("interrupted; the best so far is in {}, `--resume` goes on", path.display()),
-                    Err(error) => format!("interrupted; no checkpoint: {error}"),
-                };
-            }
-            if !quiet {
-                eprintln!("{message}");
-            }
-            std::process::exit(130);
+        let (best, saved, iterations) = (f64::INFINITY, Instant::now(), BTreeMap::new());
+        let kept = Arc::new(Mutex::new(Kept { checkpoint, place, best, saved, written: false, iterations }));
+        let watch = Self { bar, kept };
+        let (kept, bar) = (watch.kept.clone(), watch.bar.clone());
+        interrupt::keep(move || {
+            bar.finish_and_clear();
+            lock(&kept).leave()
         });
         watch
     }
 
-    /// One iteration of one restart.
-    pub fn step(&self, step: Step) -> ControlFlow<()> {
+    /// One iteration of one restart of the fit under this link.
+    pub fn step(&self, link: Link, step: Step) -> ControlFlow<()> {
         let mut kept = lock(&self.kept);
+        let stage = Checkpoint::stage(link);
         kept.best = kept.best.min(step.progress.best);
-        if let Some(count) = kept.iterations.get_mut(step.restart) {
-            *count = step.progress.iteration as u64;
-        }
-        self.bar.set_position(kept.iterations.iter().sum());
+        kept.iterations.insert((stage.clone(), step.restart), step.progress.iteration as u64);
+        self.bar.set_position(kept.iterations.values().sum());
         self.bar.set_message(format!("log evidence {:.2}", -kept.best));
-        let kept = &mut *kept;
-        if let Some(checkpoint) = &mut kept.checkpoint {
-            if let Some(slot) = checkpoint.states.get_mut(step.restart) {
-                *slot = step.state.cloned();
-            }
-            if let Some(path) = kept.path.as_ref().filter(|_| kept.saved.elapsed() > EVERY) {
-                kept.saved = Instant::now();
-                // One that cannot be written now is tried again; the last one counts.
-                let _ = checkpoint.save(path);
-            }
-        }
+        kept.checkpoint.set(stage, step.restart, step.state);
+        kept.save_now_and_then();
         ControlFlow::Continue(())
     }
 
-    /// One more unit of work is done.
-    pub fn advance(&self) {
+    /// One more series is done.
+    pub fn done(&self, outcome: &Outcome) {
+        let mut kept = lock(&self.kept);
+        kept.checkpoint.done(outcome);
+        kept.save_now_and_then();
         self.bar.inc(1);
     }
 
-    /// The work is done; where a file was named for it, the last state is kept.
-    pub fn finish(self, keep: bool) -> Result<()> {
+    /// The work is done: a checkpoint that was named is kept, one beside a result is not needed any more.
+    pub fn finish(self) -> Result<()> {
         self.bar.finish_and_clear();
         let kept = lock(&self.kept);
-        match (&kept.checkpoint, &kept.path) {
-            (Some(checkpoint), Some(path)) if keep => checkpoint.save(path),
+        match &kept.place {
+            Place::Named(path) => kept.checkpoint.save(path),
+            Place::Beside(path) if kept.written => {
+                // It was ours; if it cannot be removed it does no harm.
+                let _ = std::fs::remove_file(path);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

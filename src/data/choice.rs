@@ -90,7 +90,10 @@ impl Choice {
                 let dates = table.columns().iter().filter(free).find(|c| matches!(c.cells(), Cells::Times(_)));
                 let named = || table.columns().iter().filter(free).find(|c| numbers(c) && names_a_time(c.name()));
                 let first = || table.columns().iter().filter(free).find(|c| numbers(c) && rises(c));
-                guess("time", dates.or_else(named).or_else(first), &mut notes)?
+                // A text that is called a date and cannot be read as one: better a word about it than another column.
+                let text = |c: &&Column| matches!(c.cells(), Cells::Text(_)) && names_a_time(c.name());
+                let unread = || table.columns().iter().filter(free).find(text);
+                guess("time", dates.or_else(named).or_else(unread).or_else(first), &mut notes)?
             }
         };
         let target = match target {

@@ -37,6 +37,10 @@ impl<T: Read + Seek + Send> Bytes for T {}
 
 impl ColumnarReader {
     pub(super) fn parquet(from: Seekable<File>, file: &Path) -> Result<Self> {
+        guarded(file, || Self::parquet_unguarded(from, file))
+    }
+
+    fn parquet_unguarded(from: Seekable<File>, file: &Path) -> Result<Self> {
         let damaged =
             |e: &dyn std::fmt::Display| not_a_table(file, format!("a Parquet file that cannot be read: {e}"));
         const ROWS: usize = 16_384;
@@ -55,6 +59,10 @@ impl ColumnarReader {
     }
 
     pub(super) fn arrow(from: Seekable<File>, file: &Path) -> Result<Self> {
+        guarded(file, || Self::arrow_unguarded(from, file))
+    }
+
+    fn arrow_unguarded(from: Seekable<File>, file: &Path) -> Result<Self> {
         let damaged =
             |e: &dyn std::fmt::Display| not_a_table(file, format!("an Arrow file that cannot be read: {e}"));
         let mut bytes: Box<dyn Bytes> = match from {

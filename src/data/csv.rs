@@ -25,14 +25,15 @@ pub(super) struct CsvReader {
 }
 
 /// The cells of some rows as text, row after row in one string.
-struct Raw {
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Raw {
     text: String,
     ends: Vec<usize>,
     width: usize,
 }
 
 impl Raw {
-    fn cell(&self, row: usize, column: usize) -> &str {
+    pub(super) fn cell(&self, row: usize, column: usize) -> &str {
         let at = row * self.width + column;
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         self.text[start..self.ends[at]].trim()
@@ -88,12 +89,12 @@ impl CsvReader {
         check_names(self.names.iter().map(String::as_str), &self.file)
     }
 
-    /// The next rows, at most `most` of them; nothing at the end.
-    pub(super) fn chunk(&mut self, most: usize) -> Result<Option<Table>> {
+    /// The next rows, at most `most` of them and no more once they have so many bytes; nothing at the end.
+    pub(super) fn chunk(&mut self, most: usize, bytes: usize) -> Result<Option<Table>> {
         let width = self.names.len();
         let mut raw = Raw { text: String::new(), ends: Vec::new(), width };
         let (mut rows, mut record) = (Vec::new(), ByteRecord::new());
-        while rows.len() < most {
+        while rows.len() < most && raw.text.len() < bytes {
             let Some(row) = self.next(&mut record)? else { break };
             if record.len() != width {
                 let (expected, found) = (width, record.len());
@@ -109,8 +110,11 @@ impl CsvReader {
         if rows.is_empty() {
             return Ok(None);
         }
-        let columns = (0..width).map(|c| self.column(&raw, rows.len(), c)).collect();
-        Ok(Some(Table::assemble(&self.file, rows, columns, self.notes.clone())))
+        let only = &self.options.only;
+        let read = |c: &usize| only.is_empty() || only.contains(&self.names[*c]);
+        let columns = (0..width).filter(read).map(|c| self.column(&raw, rows.len(), c)).collect();
+        let table = Table::assemble(&self.file, rows, columns, self.notes.clone());
+        Ok(Some(if only.is_empty() { table } else { table.with_written(self.names.clone(), raw) }))
     }
 
     /// Reads one record that is not blank, and says where it stands.
@@ -149,25 +153,37 @@ impl CsvReader {
         text.parse::<f64>().ok().filter(|v| !v.is_nan())
     }
 
+    /// The numbers of a column, up to the first cell that holds neither a number nor nothing.
+    fn numbers(&self, raw: &Raw, n: usize, c: usize) -> Vec<f64> {
+        let mut numbers = Vec::with_capacity(n);
+        for cell in (0..n).map(|i| raw.cell(i, c)) {
+            // Most cells are numbers; only a word of the user's own can be one and mean nothing.
+            match self.number(cell) {
+                Some(value) if self.options.missing_words.is_empty() || !self.is_missing(cell) => numbers.push(value),
+                _ if self.is_missing(cell) => numbers.push(f64::NAN),
+                _ => break,
+            }
+        }
+        numbers
+    }
+
     fn column(&self, raw: &Raw, n: usize, c: usize) -> Column {
         let name = self.names[c].clone();
+        let forced = self.options.text.contains(&name);
+        let numbers = if forced { Vec::new() } else { self.numbers(raw, n, c) };
+        let first = (0..n).find(|&i| numbers.get(i).is_some_and(|v| !v.is_nan()));
+        let long = first.is_some_and(|i| looks_like_epoch_nanoseconds(raw.cell(i, c)));
+        if numbers.len() == n && !long && !forced {
+            return Column::new(name, Cells::Numbers(numbers));
+        }
         let present: Vec<&str> =
             (0..n).map(|i| raw.cell(i, c)).map(|s| if self.is_missing(s) { "" } else { s }).collect();
         let filled = || present.iter().copied().filter(|s| !s.is_empty());
         let owned = || present.iter().map(|s| (*s).to_string()).collect();
-        if self.options.text.contains(&name) {
+        if forced {
             return Column::forced_text(name, owned());
         }
-        let mut numbers = Vec::with_capacity(n);
-        for cell in &present {
-            match self.number(cell) {
-                Some(value) => numbers.push(value),
-                None if cell.is_empty() => numbers.push(f64::NAN),
-                None => break,
-            }
-        }
-        let long = filled().next().is_some_and(looks_like_epoch_nanoseconds);
-        if numbers.len() == n && !(long && filled().all(looks_like_epoch_nanoseconds)) {
+        if numbers.len() == n && !filled().all(looks_like_epoch_nanoseconds) {
             return Column::new(name, Cells::Numbers(numbers));
         }
         let times: Vec<&str> = filled().collect();
@@ -244,7 +260,7 @@ mod tests {
         let text = b"a,b\n\n1,2\n\n\n\"3\n\",4,5\n".to_vec();
         let mut reader =
             CsvReader::new(Box::new(Cursor::new(text)), Path::new("t"), &ReadOptions::default()).unwrap();
-        let error = reader.chunk(10).unwrap_err();
+        let error = reader.chunk(10, 100).unwrap_err();
         assert_eq!(error.to_string(), "t, line 6: cells found: 3, columns of the header: 2");
     }
 }

@@ -108,8 +108,7 @@ impl Stream {
     /// When the file cannot be found.
     pub fn with(path: impl AsRef<Path>, options: &ReadOptions, encoding: Encoding, size: usize) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
-        let (mut options, stamp) = (options.clone(), Stamp::of(&path)?);
-        options.text.extend(encoding.text_columns());
+        let (options, stamp) = (for_prediction(options, &encoding), Stamp::of(&path)?);
         let (size, missing) = (size.max(1), Missing::Error);
         Ok(Self { path, options, encoding, target: None, missing, size, rows: None, stamp, notes: Vec::new() })
     }
@@ -206,7 +205,7 @@ impl Pass<'_> {
     fn table(&mut self) -> Result<Option<Table>> {
         let stream = self.stream;
         let left = stream.options.rows.map_or(stream.size, |rows| stream.size.min(rows - self.read));
-        let table = if left == 0 { Ok(None) } else { self.reader.chunk(left) };
+        let table = if left == 0 { Ok(None) } else { self.reader.piece(left) };
         // A cell cut in two by a writer looks like bad data; that the file changed is the truer message.
         stream.unchanged()?;
         let table = table?;
@@ -232,6 +231,13 @@ impl Iterator for Pass<'_> {
         self.done = !matches!(piece, Ok(Some(_)));
         piece.transpose()
     }
+}
+
+/// The options for rows that are predicted by an encoding: what was text stays text.
+pub(super) fn for_prediction(options: &ReadOptions, encoding: &Encoding) -> ReadOptions {
+    let mut options = options.clone();
+    options.text.extend(encoding.text_columns());
+    options
 }
 
 impl Stamp {

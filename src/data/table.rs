@@ -1,12 +1,13 @@
 //! A table: named columns of numbers, text or times, as a file gave them. Nothing is judged here: what is missing or
 //! out of place becomes an error only when a column is used, so a column nobody asked for does no harm.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::csv::CsvReader;
+use super::csv::{CsvReader, Raw};
 use super::source::{Source, open_file, open_reader};
 use crate::error::{Error, ErrorKind, Place, Result, Row};
 
@@ -23,6 +24,9 @@ pub struct ReadOptions {
     pub rows: Option<usize>,
     /// Columns that are text even where every cell looks like a number.
     pub text: Vec<String>,
+    /// Read only these columns of a text table, and keep the cells of all as they were written
+    /// ([`Table::written`]); all columns, and nothing kept, where empty.
+    pub only: Vec<String>,
 }
 
 /// Named columns of equal length.
@@ -46,6 +50,8 @@ pub struct Table {
     /// Where each name stands: a table may have a million columns.
     index: HashMap<String, usize>,
     notes: Vec<String>,
+    /// Every cell as it was written, where that is kept.
+    written: Option<(Vec<String>, Raw)>,
 }
 
 /// One column of a table.
@@ -116,7 +122,34 @@ impl Table {
     /// A table of columns that are known to fit.
     pub(super) fn assemble(name: &Path, rows: Vec<Row>, columns: Vec<Column>, notes: Vec<String>) -> Self {
         let index = columns.iter().enumerate().map(|(i, c)| (c.name.clone(), i)).collect();
-        Self { name: name.into(), rows, columns, index, notes }
+        Self { name: name.into(), rows, columns, index, notes, written: None }
+    }
+
+    /// The same table with the names and cells of the file beside it.
+    pub(super) fn with_written(self, names: Vec<String>, cells: Raw) -> Self {
+        Self { written: Some((names, cells)), ..self }
+    }
+
+    /// The names of the columns of the file, which may be more than were read ([`ReadOptions::only`]).
+    pub fn headings(&self) -> Vec<&str> {
+        match &self.written {
+            Some((names, _)) => names.iter().map(String::as_str).collect(),
+            None => self.columns.iter().map(|c| c.name.as_str()).collect(),
+        }
+    }
+
+    /// A cell as it was written in the file, where that was kept; its value as text otherwise, and for a number with
+    /// a decimal comma. Columns are counted as in [`Table::headings`].
+    pub fn written(&self, row: usize, column: usize) -> Cow<'_, str> {
+        let Some((names, cells)) = &self.written else { return self.columns[column].text(row).into() };
+        let cell = cells.cell(row, column);
+        if cell.contains(',')
+            && let Some(Column { cells: Cells::Numbers(v), .. }) =
+                self.index.get(&names[column]).map(|&c| &self.columns[c])
+        {
+            return v[row].to_string().into();
+        }
+        cell.into()
     }
 
     /// The file it came from, or what it is called.
@@ -262,6 +295,9 @@ impl Cells {
     }
 }
 
+/// How much text a piece holds at most, whatever its number of rows: what a wide file needs of memory.
+const PIECE: usize = 8 << 20;
+
 /// Reads a table of any format piece by piece; the one way into a [`Table`].
 pub(super) enum TableReader {
     Csv(Box<CsvReader>),
@@ -286,10 +322,19 @@ impl TableReader {
         }
     }
 
+    /// The next rows, at most `most` of them and fewer where they are long; nothing at the end.
+    pub(super) fn piece(&mut self, most: usize) -> Result<Option<Table>> {
+        self.rows(most, PIECE)
+    }
+
     /// The next rows, at most `most` of them; nothing at the end.
     pub(super) fn chunk(&mut self, most: usize) -> Result<Option<Table>> {
+        self.rows(most, usize::MAX)
+    }
+
+    fn rows(&mut self, most: usize, bytes: usize) -> Result<Option<Table>> {
         match self {
-            Self::Csv(reader) => reader.chunk(most),
+            Self::Csv(reader) => reader.chunk(most, bytes),
             #[cfg(feature = "columnar")]
             Self::Columnar(reader) => reader.chunk(most),
         }

@@ -6,7 +6,7 @@ use crate::data::{Choice, Dataset, Horizon, Table, TimeAxis};
 use crate::error::{Error, Result};
 use crate::fit::Link;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ pub struct Series {
 }
 
 /// How it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Fitted and forecast.
@@ -32,7 +32,7 @@ pub enum Status {
 }
 
 /// What became of one series.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Its name.
     pub id: String,

@@ -15,6 +15,7 @@ pub use many::{Outcome, Plan, Series, Status, forecast_all};
 use crate::data::{Dataset, Horizon, Points, TimeAxis};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fit::{Fit, Link, Model, Step};
+use crate::optim::State;
 use crate::plot::Band;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -49,6 +50,7 @@ pub enum Transform {
 pub struct Forecaster {
     fit: Fit,
     transform: Transform,
+    resume: Vec<(Link, Vec<Option<State>>)>,
 }
 
 /// A series that was fitted.
@@ -84,7 +86,7 @@ pub struct Forecast {
 impl Forecaster {
     /// Forecasts by this fit, the transform chosen by evidence.
     pub fn new(fit: Fit) -> Self {
-        Self { fit, transform: Transform::Auto }
+        Self { fit, transform: Transform::Auto, resume: vec![] }
     }
 
     /// What is done to the target first.
@@ -94,19 +96,30 @@ impl Forecaster {
         self
     }
 
+    /// Goes on from the states of an earlier run on the same series: those that the restarts under this link had.
+    #[must_use]
+    pub fn resume(mut self, link: Link, states: Vec<Option<State>>) -> Self {
+        self.resume.push((link, states));
+        self
+    }
+
     /// Fits a series: a dataset with one input.
     ///
     /// # Errors
     /// When there are several inputs, the logarithm of a value that is not positive is asked for, or the fit fails.
     pub fn run(&self, data: &Dataset) -> Result<Fitted> {
-        self.run_observed(data, |_| ControlFlow::Continue(()))
+        self.run_observed(data, |_, _| ControlFlow::Continue(()))
     }
 
-    /// The same, seen at every iteration.
+    /// The same, seen at every iteration of the fit under each link.
     ///
     /// # Errors
     /// As [`Forecaster::run`].
-    pub fn run_observed(&self, data: &Dataset, watch: impl Fn(Step) -> ControlFlow<()> + Sync) -> Result<Fitted> {
+    pub fn run_observed(
+        &self,
+        data: &Dataset,
+        watch: impl Fn(Link, Step) -> ControlFlow<()> + Sync,
+    ) -> Result<Fitted> {
         if data.d() != 1 {
             let kind = ErrorKind::Size { what: "input columns of a series", expected: 1, found: data.d() };
             return Err(Error::new(kind).with_hint("choose the column of times as the only input"));
@@ -119,7 +132,9 @@ impl Forecaster {
         let one = |link: Link| -> Result<Fitted> {
             let linked =
                 if link == Link::Identity { data.clone() } else { data.clone().map_target(|y| link.apply(y))? };
-            let model = self.fit.run_observed(&linked, &watch)?.with_link(link);
+            let states = self.resume.iter().find(|r| r.0 == link).map_or(vec![], |r| r.1.clone());
+            let fit = self.fit.clone().resume_some(states);
+            let model = fit.run_observed(&linked, |step| watch(link, step))?.with_link(link);
             // ln p(y) = ln p(z) + Σ ln |dz/dy|, and z was standardised by its width on the way.
             let width = model.scaling().target_width().ln() * data.n() as f64;
             let jacobian: f64 = data.y().iter().map(|&y| link.log_jacobian(y)).sum();

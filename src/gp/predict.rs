@@ -8,9 +8,12 @@ use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
 
-/// Test points handled at a time: their cross matrix is what predictions need memory for.
+/// Test points handled at a time: their cross matrix is what predictions need memory for, on every thread.
 const BLOCK: usize = 512;
+const SMALLEST_BLOCK: usize = 64;
+const BLOCK_PAIRS: usize = 1 << 21;
 
 /// Predictions at some points.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -90,12 +93,11 @@ impl Posterior {
         &self.alpha
     }
 
-    /// k(X, x*) for a block of test points.
-    fn cross(&self, block: &Inputs, scratch: &mut Scratch) -> Result<Matrix> {
-        let mut k = Matrix::zeros(self.n(), block.n());
+    /// k(X, x*) for some test points.
+    fn cross(&self, block: &Inputs, k: &mut Matrix, scratch: &mut Scratch, threads: Threads) -> Result<()> {
+        k.reshape(self.n(), block.n());
         let stride = k.stride();
-        self.program.cross(&self.theta, &self.x, block, k.values_mut(), stride, scratch, Threads::All)?;
-        Ok(k)
+        self.program.cross(&self.theta, &self.x, block, k.values_mut(), stride, scratch, threads)
     }
 
     /// Means only: no triangular solve.
@@ -103,13 +105,11 @@ impl Posterior {
     /// # Errors
     /// When the width of the points does not fit.
     pub fn mean(&self, points: &Points) -> Result<Vec<f64>> {
-        let mut mean = Vec::with_capacity(points.n());
-        self.blocks(points, |block, scratch| {
-            let k = self.cross(block, scratch)?;
-            mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.alpha)));
-            Ok(())
+        let parts = self.blocks(points, |block, k, scratch, threads| {
+            self.cross(block, k, scratch, threads)?;
+            Ok((0..block.n()).map(|j| dot(k.column(j), &self.alpha)).collect::<Vec<f64>>())
         })?;
-        Ok(mean)
+        Ok(parts.concat())
     }
 
     /// Means and variances. Memory is bounded whatever the number of points.
@@ -117,36 +117,52 @@ impl Posterior {
     /// # Errors
     /// When the width of the points does not fit.
     pub fn predict(&self, points: &Points) -> Result<Prediction> {
-        let mut out = Prediction::default();
-        self.blocks(points, |block, scratch| {
-            let mut k = self.cross(block, scratch)?;
-            out.mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.alpha)));
+        let parts = self.blocks(points, |block, k, scratch, threads| {
+            self.cross(block, k, scratch, threads)?;
+            let mut part = Prediction::default();
+            part.mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.alpha)));
             // v = k** − |L⁻¹k*|²
             let mut prior = vec![0.0; block.n()];
             self.program.diag(&self.theta, block, &mut prior, scratch)?;
-            self.factor.half_solve_matrix(&mut k, Threads::All);
+            self.factor.half_solve_matrix(k, threads);
             for (j, prior) in prior.iter().enumerate() {
                 // Rounding must not make a variance negative.
                 let v = (prior - dot(k.column(j), k.column(j))).max(0.0);
-                out.variance_f.push(v);
-                out.variance_y.push(v + self.noise);
+                part.variance_f.push(v);
+                part.variance_y.push(v + self.noise);
             }
-            Ok(())
+            Ok(part)
         })?;
+        let mut out = Prediction::default();
+        for part in parts {
+            out.mean.extend(part.mean);
+            out.variance_f.extend(part.variance_f);
+            out.variance_y.extend(part.variance_y);
+        }
         Ok(out)
     }
 
-    fn blocks(&self, points: &Points, mut f: impl FnMut(&Inputs, &mut Scratch) -> Result<()>) -> Result<()> {
+    /// Does something for every block of test points: beside each other where there are blocks for every thread, else
+    /// one after another on all threads.
+    fn blocks<T: Send>(
+        &self,
+        points: &Points,
+        f: impl Fn(&Inputs, &mut Matrix, &mut Scratch, Threads) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
         if points.d() != self.program.d() {
             let (expected, found) = (self.program.d(), points.d());
             return Err(ErrorKind::Size { what: "input columns", expected, found }.into());
         }
-        let scratch = &mut Scratch::default();
-        for start in (0..points.n()).step_by(BLOCK) {
-            let block = Inputs::without_lags(points.slice(start..points.n().min(start + BLOCK)));
-            f(&block, scratch)?;
+        let size = (BLOCK_PAIRS / self.n().max(1)).clamp(SMALLEST_BLOCK, BLOCK);
+        let starts: Vec<usize> = (0..points.n()).step_by(size).collect();
+        let block = |start: usize| Inputs::without_lags(points.slice(start..points.n().min(start + size)));
+        if starts.len() < 2 * rayon::current_num_threads() {
+            let (k, scratch) = (&mut Matrix::zeros(0, 0), &mut Scratch::default());
+            return starts.into_iter().map(|start| f(&block(start), k, scratch, Threads::All)).collect();
         }
-        Ok(())
+        let state = || (Matrix::zeros(0, 0), Scratch::default());
+        let work = |(k, scratch): &mut (Matrix, Scratch), start| f(&block(start), k, scratch, Threads::One);
+        starts.into_par_iter().map_init(state, work).collect()
     }
 
     /// Mean and full covariance of f at some points: memory grows with their square.
@@ -160,7 +176,8 @@ impl Posterior {
         }
         let (inputs, scratch) = (Inputs::new(points.clone()), &mut Scratch::default());
         let m = points.n();
-        let mut k = self.cross(&inputs, scratch)?;
+        let mut k = Matrix::zeros(0, 0);
+        self.cross(&inputs, &mut k, scratch, Threads::All)?;
         let mean = (0..m).map(|j| dot(k.column(j), &self.alpha)).collect();
         let mut covariance = Matrix::zeros(m, m);
         let stride = covariance.stride();

@@ -2,7 +2,7 @@
 
 use crate::args::{Bench, BenchEvidence, BenchWhat, Common, MethodArg};
 use crate::failure::Failure;
-use crate::input::peak_memory;
+use crate::input::{check_memory_of_bench, peak_memory};
 use crate::output::{Talk, bytes, print, print_json};
 use covary::gp::{Exact, Timings};
 use covary::kernel::Task;
@@ -25,6 +25,7 @@ fn evidence(args: &BenchEvidence, common: &Common, talk: &Talk) -> Result<(), Fa
         return Err(Failure::usage("n", "at least two rows, one column and one repetition"));
     }
     let (n, d) = (args.n, args.d);
+    check_memory_of_bench(n)?;
     let task = if d == 1 { Task::Series } else { Task::Table };
     let kernel = Kernel::parse(&args.kernel, task)?.bind_to(d)?;
     // Weights as a fit starts with: the values of a network then stay of the order of one.

@@ -1,9 +1,9 @@
 //! `covary demo`: an embedded series, a forecast, a chart, words, files to look at.
 
-use super::forecast::{rows, terminal, words};
+use super::forecast::{rows, table_for_people, terminal, words};
 use crate::args::{Common, Demo as Args};
 use crate::failure::Failure;
-use crate::output::{Talk, columns, csv_line, print, print_json, short, write_file};
+use crate::output::{Talk, csv_line, print, print_json, write_file};
 use covary::data::{Choice, Horizon, ReadOptions, Table};
 use covary::forecast::{Forecaster, findings};
 use covary::kernel::Task;
@@ -49,12 +49,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     if talk.quiet {
         return print(&csv);
     }
-    let cells: Vec<Vec<String>> = (0..forecast.times.len())
-        .map(|i| [forecast.times[i].clone()].into_iter().chain(forecast.row(i).into_iter().map(short)).collect())
-        .collect();
-    let names = forecast.columns();
-    let header: Vec<&str> = ["month"].into_iter().chain(names.iter().map(String::as_str)).collect();
-    let mut text = format!("{}\n{}\n", columns(&header, &cells), plot.to_text(&terminal())?);
+    let mut text = format!("{}\n{}\n", table_for_people(&forecast, "month"), plot.to_text(&terminal())?);
     text.push_str(&format!("What was found (share of the prior variance):\n{}\n\n", words(&found)));
     fitted.notes.iter().for_each(|note| text.push_str(&format!("{note}\n")));
     text.push_str(&format!(

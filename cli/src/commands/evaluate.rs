@@ -4,12 +4,10 @@ use crate::args::{Common, Evaluate as Args};
 use crate::failure::Failure;
 use crate::input;
 use crate::output::{Talk, print, print_json, short};
-use covary::data::{Piece, Stream};
 use covary::Model;
+use covary::data::Piece;
 use serde_json::json;
-use std::path::Path;
 
-const PIECE: usize = 16_384;
 const LEVELS: [u32; 4] = [50, 80, 90, 95];
 
 /// Sums over rows.
@@ -42,26 +40,15 @@ impl Sums {
 }
 
 pub fn run(args: &Args, _: &Common, talk: &Talk) -> Result<(), Failure> {
-    let model = input::model(&args.model)?;
-    let missing = args.reading.missing();
-    let (mut sums, mut notes) = (Sums::default(), Vec::new());
-    if args.data == Path::new("-") {
-        let piece = Piece::of(args.reading.table(&args.data)?, model.encoding(), Some(model.target()), missing)?;
-        sums.add(&model, &piece)?;
-        notes.extend(piece.notes);
-    } else {
-        let stream = Stream::with(&args.data, &args.reading.options()?, model.encoding().clone(), PIECE);
-        let stream = stream.map_err(Failure::data)?.target(model.target()).missing(missing);
-        for piece in stream.pass().map_err(Failure::data)? {
-            let piece = piece.map_err(Failure::data)?;
-            sums.add(&model, &piece)?;
-            notes.extend(piece.notes);
-        }
+    if args.model == args.data && args.data.as_os_str() == "-" {
+        return Err(Failure::usage("data", "model and table cannot both come from standard input"));
     }
+    let model = input::model(&args.model)?;
+    let mut sums = Sums::default();
+    let notes = input::pieces(&args.reading, &args.data, &model, Some(model.target()), |p| sums.add(&model, p))?;
     if sums.n == 0 {
         return Err(Failure::data(covary::ErrorKind::NoRows { file: args.data.clone() }.into()));
     }
-    notes.dedup();
     notes.iter().for_each(|note| talk.note(note));
     let n = sums.n as f64;
     let (rmse, mae, density, crps) = ((sums.squares / n).sqrt(), sums.absolute / n, sums.density / n, sums.crps / n);

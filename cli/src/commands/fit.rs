@@ -1,12 +1,13 @@
 //! `covary fit`: a table becomes a model file.
 
 use crate::args::{Common, Fit as Args, MethodArg, OptimizerArg, Search};
+use crate::checkpoint::{self, Checkpoint};
 use crate::failure::Failure;
 use crate::input::{check_memory, peak_memory};
-use crate::output::{Talk, print_json, short, write_file};
-use crate::progress::{Checkpoint, Watch};
+use crate::output::{Talk, check_writable, print_json, short, write_file};
+use crate::progress::{Place, Watch};
 use covary::data::Choice;
-use covary::fit::Standardize;
+use covary::fit::{Link, Standardize};
 use covary::kernel::Task;
 use covary::optim::Adam;
 use covary::{Dataset, Fit, Kernel};
@@ -33,6 +34,11 @@ impl Search {
         }
         Ok((fit, iterations, restarts))
     }
+
+    /// Where the user wants the state of the work.
+    pub fn kept(&self) -> [Option<&PathBuf>; 2] {
+        [self.checkpoint.as_ref(), self.resume.as_ref()]
+    }
 }
 
 pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
@@ -43,6 +49,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     if stdout && talk.json {
         return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }
+    check_writable(&[args.output.as_ref(), args.search.checkpoint.as_ref()])?;
     let table = args.reading.table(&args.data)?;
     let known = args.noise.as_ref().and_then(|text| text.parse::<f64>().ok());
     let choice = Choice {
@@ -52,7 +59,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         missing: args.reading.missing(),
         ..Choice::new(&args.target)
     };
-    let data = Dataset::from_table(&table, &choice)?;
+    let data = Dataset::from_table(&table, &choice).map_err(Failure::data)?;
     drop(table);
     let task = if data.d() == 1 { Task::Series } else { Task::Table };
     let (mut fit, iterations, restarts) = args.search.fit(task, common.seed, (ITERATIONS, RESTARTS))?;
@@ -64,22 +71,21 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     }
     check_memory(&fit, data.n(), data.d(), talk)?;
 
-    let mut checkpoint = Checkpoint::new(&args.search.kernel, common.seed, restarts, &data);
-    if let Some(path) = &args.resume {
+    let mut checkpoint =
+        Checkpoint::new("fit", &args.search.kernel, common.seed, restarts, checkpoint::fingerprint(&data));
+    if let Some(path) = &args.search.resume {
         checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
-        fit = fit.resume_some(checkpoint.states.clone());
+        fit = fit.resume_some(checkpoint.states(Link::Identity));
     }
-    let beside =
-        || args.output.as_ref().filter(|_| !stdout).map(|o| PathBuf::from(format!("{}.checkpoint", o.display())));
-    let path = args.checkpoint.clone().or_else(|| args.resume.clone()).or_else(beside);
-    let watch = Watch::new(talk, (iterations * restarts) as u64, restarts, Some((checkpoint, path)));
-    let model = fit.run_observed(&data, |step| watch.step(step))?;
-    watch.finish(args.checkpoint.is_some())?;
+    let place = Place::of(args.search.kept(), &[args.output.as_ref()]);
+    let watch = Watch::new(talk, (iterations * restarts) as u64, checkpoint, place);
+    let model = fit.run_observed(&data, |step| watch.step(Link::Identity, step))?;
     let account = model.account();
     account.notes.iter().for_each(|note| talk.note(note));
     if let Some(path) = &args.output {
         write_file(path, &model.to_bytes()?)?;
     }
+    watch.finish()?;
     talk.say(&format!(
         "log marginal likelihood {:.2}, noise sd {}, leave-one-out rmse {}; {:.1} s, {}",
         account.log_marginal_likelihood,

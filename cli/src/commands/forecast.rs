@@ -1,12 +1,14 @@
 //! `covary forecast`: a table with times becomes a table of the times to come.
 
 use crate::args::{Common, Forecast as Args, TransformArg};
+use crate::checkpoint::{self, Checkpoint};
 use crate::failure::Failure;
-use crate::input::{check_memory, peak_memory};
-use crate::output::{Sink, Talk, bytes, columns, csv_line, print_json, short};
-use crate::progress::Watch;
+use crate::input::{check_memory, check_memory_of_many, peak_memory};
+use crate::output::{Sink, Talk, check_writable, columns, csv_line, print, print_json, short};
+use crate::progress::{Place, Watch};
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
+use covary::fit::Link;
 use covary::forecast::{
     Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest, findings,
     forecast_all,
@@ -14,7 +16,9 @@ use covary::forecast::{
 use covary::kernel::Task;
 use covary::plot::{Colour, Terminal};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -33,9 +37,23 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     if args.interval.iter().any(|l| !(*l > 0.0 && *l < 100.0)) {
         return Err(Failure::usage("interval", "per cents between 0 and 100, such as 80,95"));
     }
+    let twice = |l: &f64| args.interval.iter().filter(|m| *m == l).count() > 1;
+    if let Some(level) = args.interval.iter().find(|l| twice(l)) {
+        return Err(Failure::usage("interval", format!("the same one twice: {level}")));
+    }
+    if args.backtest == Some(0) {
+        return Err(Failure::usage("backtest", "at least one origin is needed"));
+    }
+    if let Some(path) = args.plot.as_ref().filter(|p| !is_picture(p)) {
+        let message = format!("a picture is written as .svg or .png, not as: {}", path.display());
+        return Err(Failure::usage("plot", message));
+    }
     if talk.json && args.output.as_deref() == Some("-".as_ref()) {
         return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }
+    let (checkpoint, status) = (args.search.checkpoint.as_ref(), args.status.as_ref());
+    let results = [args.output.as_ref(), args.plot.as_ref(), args.report.as_ref(), args.model.as_ref()];
+    check_writable(&[&results[..], &[checkpoint, status]].concat())?;
     let table = args.reading.table(&args.data)?;
     let time = args.time.as_deref();
     let (mut choice, guesses) = Choice::series(&table, time, args.target.as_deref(), args.id.as_deref())?;
@@ -45,6 +63,10 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         None => one(args, common, talk, &table, &choice, &horizon, guesses),
         Some(id) => many(args, common, talk, &table, &choice, &horizon, id),
     }
+}
+
+fn is_picture(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("svg") || e.eq_ignore_ascii_case("png"))
 }
 
 fn forecaster(args: &Args, fit: covary::Fit) -> Forecaster {
@@ -64,22 +86,40 @@ fn one(
     horizon: &Horizon,
     mut notes: Vec<String>,
 ) -> Result<(), Failure> {
-    let data = Dataset::from_table(table, choice)?;
+    let data = Dataset::from_table(table, choice).map_err(Failure::data)?;
     let steps = data.ahead_to(horizon)?.len();
     let (fit, iterations, restarts) = args.search.fit(Task::Series, common.seed, ONE)?;
+    if let Some(origins) = args.backtest.filter(|k| k.saturating_mul(steps).saturating_add(8) > data.n()) {
+        let n = data.n();
+        let message = format!("{origins} origins of {steps} steps leave fewer than 8 of {n} rows to learn from");
+        return Err(Failure::usage("backtest", message));
+    }
     check_memory(&fit, data.n(), 1, talk)?;
     let forecaster = forecaster(args, fit);
-    let watch = Watch::new(talk, (iterations * restarts) as u64, restarts, None);
-    let fitted = forecaster.run_observed(&data, |step| watch.step(step))?;
+    let task = format!("forecast of one series, transform {}", args.transform.name());
+    let mut checkpoint =
+        Checkpoint::new(&task, &args.search.kernel, common.seed, restarts, checkpoint::fingerprint(&data));
+    let mut resumed = forecaster.clone();
+    if let Some(path) = &args.search.resume {
+        checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
+        for link in [Link::Identity, Link::Log] {
+            resumed = resumed.resume(link, checkpoint.states(link));
+        }
+    }
+    let fits = if args.transform == TransformArg::Auto { 2 } else { 1 };
+    let place = Place::of(args.search.kept(), &[args.model.as_ref(), args.output.as_ref()]);
+    let watch = Watch::new(talk, (fits * iterations * restarts) as u64, checkpoint, place);
+    let fitted = resumed.run_observed(&data, |link, step| watch.step(link, step))?;
     let forecast = fitted.ahead(horizon, &args.interval)?;
     let tested = args.backtest.map(|origins| backtest(&forecaster, &data, steps, origins)).transpose()?;
-    watch.finish(false)?;
     let found = findings(&fitted)?;
     let account = fitted.model.account();
     account.notes.iter().chain(&fitted.notes).for_each(|note| talk.note(note));
     notes.extend(account.notes.iter().chain(&fitted.notes).cloned());
 
-    let title = format!("{}: {steps} steps ahead", data.target());
+    let reach = forecast.numbers.last().zip(data.x().column(0).iter().copied().reduce(f64::max));
+    let reach = reach.filter(|_| fitted.axis().is_calendar()).map(|(to, from)| fitted.axis().in_words(to - from));
+    let title = format!("{}: {} ahead", data.target(), reach.unwrap_or(format!("{steps} steps")));
     let plot = fitted.plot(&forecast, &title);
     if let Some(path) = &args.plot {
         plot.save(path)?;
@@ -93,9 +133,12 @@ fn one(
     if let Some(b) = &tested {
         talk.say(&backtest_table(b));
     }
-    if !talk.json || args.output.is_some() {
+    if args.output.is_none() && !talk.json && talk.watched() && std::io::stdout().is_terminal() {
+        print(&table_for_people(&forecast, &choice.inputs[0]))?;
+    } else if !talk.json || args.output.is_some() {
         write_table(args, &choice.inputs[0], None, std::slice::from_ref(&(String::new(), &forecast)))?;
     }
+    watch.finish()?;
     talk.detail(words(&found));
     if talk.json {
         return print_json(&summary(args, &fitted, &forecast, &found, tested.as_ref(), &notes, common));
@@ -106,10 +149,20 @@ fn one(
     Ok(())
 }
 
-/// A chart of the usual size; colours only where they are wanted.
+/// A chart as wide as the terminal, within reason; colours only where they are wanted.
 pub fn terminal() -> Terminal {
+    let columns = terminal_size::terminal_size().map_or(80, |size| usize::from(size.0.0).clamp(40, 120));
     let plain = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()) || !std::io::stdout().is_terminal();
-    Terminal::new(80, 20).colour(if plain { Colour::Plain } else { Colour::Ansi })
+    Terminal::new(columns, 20).colour(if plain { Colour::Plain } else { Colour::Ansi })
+}
+
+/// The forecast with four digits, in columns.
+pub fn table_for_people(forecast: &Forecast, time: &str) -> String {
+    let row =
+        |i: usize| [forecast.times[i].clone()].into_iter().chain(forecast.row(i).into_iter().map(short)).collect();
+    let rows: Vec<Vec<String>> = (0..forecast.times.len()).map(row).collect();
+    let names = forecast.columns();
+    columns(&[time].into_iter().chain(names.iter().map(String::as_str)).collect::<Vec<_>>(), &rows)
 }
 
 /// The largest findings as lines.
@@ -199,19 +252,35 @@ fn many(
     }
     let clock = std::time::Instant::now();
     let series: Vec<Series> = table.groups(id)?.into_iter().map(|(id, rows)| Series { id, rows }).collect();
-    let (mut fit, ..) = args.search.fit(Task::Series, common.seed, MANY)?;
+    let (mut fit, iterations, restarts) = args.search.fit(Task::Series, common.seed, MANY)?;
     if args.search.time_limit.is_none() {
         fit = fit.time_limit(BUDGET);
     }
     let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
-    let need = fit.memory(longest, 1) * rayon::current_num_threads();
-    talk.say(&format!("{} series, the longest of {longest} rows, about {} of memory", series.len(), bytes(need)));
-    let watch = Watch::new(talk, series.len() as u64, 0, None);
+    check_memory_of_many(&fit, series.len(), longest, talk)?;
+    let task = format!(
+        "forecasts of many series, transform {}, {horizon:?}, intervals {:?}, {iterations} iterations",
+        args.transform.name(),
+        args.interval
+    );
+    let data = checkpoint::fingerprint_of(table, choice, id)?;
+    let mut checkpoint = Checkpoint::new(&task, &args.search.kernel, common.seed, restarts, data);
+    if let Some(path) = &args.search.resume {
+        checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
+    }
+    let mut before: HashMap<String, Outcome> =
+        checkpoint.done.iter().map(|d| d.clone().restore()).map(|o| (o.id.clone(), o)).collect();
+    let rest: Vec<Series> = series.iter().filter(|s| !before.contains_key(&s.id)).cloned().collect();
+    if !before.is_empty() {
+        talk.note(format!("{} series were done before", before.len()));
+    }
+    let place = Place::of(args.search.kept(), &[args.output.as_ref(), args.status.as_ref()]);
+    let watch = Watch::new(talk, rest.len() as u64, checkpoint, place);
     let forecaster = forecaster(args, fit);
     let plan = Plan { forecaster: &forecaster, choice, horizon, levels: &args.interval };
-    let done = |_: &Outcome| watch.advance();
-    let outcomes = forecast_all(&plan, table, &series, done, &AtomicBool::new(false));
-    watch.finish(false)?;
+    let mut fresh = forecast_all(&plan, table, &rest, |o| watch.done(o), &AtomicBool::new(false)).into_iter();
+    let outcomes: Vec<Outcome> =
+        series.iter().filter_map(|s| before.remove(&s.id).or_else(|| fresh.next())).collect();
 
     let counts = |status: Status| outcomes.iter().filter(|o| o.status == status).count();
     let (ok, fallback, failed) = (counts(Status::Ok), counts(Status::Fallback), counts(Status::Failed));
@@ -241,6 +310,7 @@ fn many(
         outcomes.iter().for_each(|o| csv_line(&mut text, cells(o)));
         crate::output::write_file(path, text.as_bytes())?;
     }
+    watch.finish()?;
     // All of a few, those that need a look of many.
     let shown: Vec<&Outcome> = outcomes.iter().filter(|o| outcomes.len() <= 20 || o.status != Status::Ok).collect();
     if !shown.is_empty() {

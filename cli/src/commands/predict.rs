@@ -3,15 +3,15 @@
 use crate::args::{Common, Of, Predict as Args};
 use crate::failure::Failure;
 use crate::input;
-use crate::output::{Sink, Talk, csv_line, print_json};
-use covary::data::{Piece, Stream};
+use crate::output::{Sink, Talk, csv_cell, csv_end, csv_line, csv_number, print_json};
 use covary::Model;
+use covary::data::Piece;
+use rayon::prelude::*;
 use serde_json::json;
-use std::path::Path;
 use std::time::Instant;
 
-/// Rows in memory at a time.
-const PIECE: usize = 16_384;
+/// Rows that become text together.
+const LINES: usize = 1_024;
 /// Joint samples need a matrix of the rows' square.
 const MOST_SAMPLED: usize = 5_000;
 
@@ -19,6 +19,9 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     if !(args.interval > 0.0 && args.interval < 1.0) {
         let message = format!("a probability between 0 and 1: {}", args.interval);
         return Err(Failure::usage("interval", message));
+    }
+    if args.model == args.data && args.data.as_os_str() == "-" {
+        return Err(Failure::usage("data", "model and table cannot both come from standard input"));
     }
     if talk.json && args.output.as_deref() == Some("-".as_ref()) {
         return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
@@ -35,27 +38,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         columns: vec![],
         sink: None,
     };
-    let missing = args.reading.missing();
-    let mut notes = Vec::new();
-    if args.data == Path::new("-") {
-        let table = args.reading.table(&args.data)?;
-        let piece = Piece::of(table, model.encoding(), None, missing)?;
-        out.piece(&model, &piece)?;
-        notes.extend(piece.notes);
-    } else {
-        let options = args.reading.options()?;
-        let stream = Stream::with(&args.data, &options, model.encoding().clone(), PIECE).map_err(Failure::data)?;
-        let stream = stream.missing(missing);
-        for piece in stream.pass().map_err(Failure::data)? {
-            let piece = piece.map_err(Failure::data)?;
-            out.piece(&model, &piece)?;
-            for note in piece.notes {
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-            }
-        }
-    }
+    let notes = input::pieces(&args.reading, &args.data, &model, None, |piece| out.piece(&model, piece))?;
     if out.rows == 0 && out.sink.is_none() && out.columns.is_empty() {
         return Err(Failure::data(covary::ErrorKind::NoRows { file: args.data.clone() }.into()));
     }
@@ -109,18 +92,30 @@ impl Out<'_> {
             }
             return Ok(());
         }
-        let mut text = String::new();
         if first {
-            let old = piece.table.columns().iter().map(|c| c.name());
-            csv_line(&mut text, old.chain(self.names.iter().map(String::as_str)));
+            let mut text = String::new();
+            let old = piece.table.headings();
+            csv_line(&mut text, old.into_iter().chain(self.names.iter().map(String::as_str)));
             self.sink = Some(Sink::new(self.args.output.as_deref())?);
+            self.write(&text)?;
         }
-        for (i, &row) in piece.rows.iter().enumerate() {
-            let old = piece.table.columns().iter().map(|c| c.text(row));
-            csv_line(&mut text, old.chain(columns.iter().map(|c| c[i].to_string())));
-        }
+        let lines = |start: usize| {
+            let (mut text, width) = (String::new(), piece.table.headings().len());
+            for (i, &row) in piece.rows.iter().enumerate().skip(start).take(LINES) {
+                (0..width).for_each(|c| csv_cell(&mut text, &piece.table.written(row, c)));
+                columns.iter().for_each(|c| csv_number(&mut text, c[i]));
+                csv_end(&mut text);
+            }
+            text
+        };
+        let starts: Vec<usize> = (0..piece.rows.len()).step_by(LINES).collect();
+        let parts: Vec<String> = starts.into_par_iter().map(lines).collect();
+        parts.iter().try_for_each(|text| self.write(text))
+    }
+
+    fn write(&mut self, text: &str) -> Result<(), Failure> {
         match &mut self.sink {
-            Some(sink) => sink.write(&text),
+            Some(sink) => sink.write(text),
             None => Ok(()),
         }
     }
@@ -156,7 +151,7 @@ impl Out<'_> {
             false => ["mean", "sd", "lower", "upper"].map(String::from).to_vec(),
         };
         names.extend((1..=self.args.samples.unwrap_or(0)).map(|i| format!("sample_{i}")));
-        if !self.talk.json && names.iter().any(|n| piece.table.has(n)) {
+        if !self.talk.json && names.iter().any(|n| piece.table.headings().contains(&n.as_str())) {
             names.iter_mut().for_each(|n| *n = format!("predicted_{n}"));
         }
         names
