@@ -85,6 +85,9 @@ pub struct RestartAccount {
 pub struct CandidateAccount {
     /// The kernel, in words: what it is called, not its values.
     pub kernel: String,
+    /// What was done to the target first.
+    #[serde(default)]
+    pub transform: Link,
     /// Its share in the predictions; 0 if it was not taken.
     pub weight: f64,
     /// Log marginal likelihood of the standardised target.
@@ -147,6 +150,7 @@ impl Account {
             let c = &f.found.candidates[i];
             CandidateAccount {
                 kernel: c.name.clone(),
+                transform: Link::Identity,
                 weight: f.weights[i],
                 log_marginal_likelihood: c.evidence,
                 loo_log_density: c.loo.log_density - width,

@@ -24,6 +24,7 @@ struct Body {
     rows: usize,
     inputs: Vec<f64>,
     members: Vec<StoredMember>,
+    widening: f64,
     account: Account,
 }
 
@@ -70,7 +71,7 @@ impl From<Body1> for Body {
             merged: None,
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
-        Self { encoding, target, rows, inputs, members: vec![member], account: b.account }
+        Self { encoding, target, rows, inputs, members: vec![member], widening: 1.0, account: b.account }
     }
 }
 
@@ -105,6 +106,7 @@ impl Model {
             rows: self.x.n(),
             inputs: self.x.values().to_vec(),
             members: self.members.iter().map(member).collect(),
+            widening: self.widening,
             account: self.account.clone(),
         };
         let body = serde_json::to_vec(&body).map_err(|e| Error::option("model", e.to_string()))?;
@@ -173,7 +175,11 @@ impl Body {
         let d = first.scaling.d();
         let x = Points::from_values(self.rows, d, self.inputs)?;
         let members = self.members.into_iter().map(|m| m.into_member(&x)).collect::<Result<_>>()?;
-        Ok(Model { encoding: self.encoding, target: self.target, x, members, account: self.account })
+        if !(self.widening > 0.0 && self.widening.is_finite()) {
+            return Err(Error::option("model", "its widening is not a positive number"));
+        }
+        let (widening, account) = (self.widening, self.account);
+        Ok(Model { encoding: self.encoding, target: self.target, x, members, widening, account })
     }
 }
 

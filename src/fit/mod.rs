@@ -111,6 +111,28 @@ impl Fit {
         }
     }
 
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The same fit of another kernel.
+    #[must_use]
+    pub fn kernel_of(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
+    }
+
+    /// How many starts there are.
+    pub fn starts(&self) -> usize {
+        self.restarts
+    }
+
+    /// Whether no other kernel competes.
+    pub fn is_alone(&self) -> bool {
+        self.rivals.as_ref().is_some_and(Vec::is_empty)
+    }
+
     /// Plain kernels that compete with the asked one: fitted beside it and weighed with it. By default RBF and MAT52
     /// compete with a network, and nothing with an expression.
     #[must_use]
@@ -236,14 +258,19 @@ impl Fit {
         weigh::stack(&all, problem.targets(), self.members)
     }
 
-    /// Every restart as a model of its own, the best objective first; for comparing and combining them.
+    /// Every restart of the kernel as a model of its own, the best objective first, without rivals; for comparing and
+    /// combining them.
     ///
     /// # Errors
     /// As [`Fit::run`].
-    pub fn run_each(&self, data: &Dataset) -> Result<Vec<Model>> {
+    pub fn run_each(
+        &self,
+        data: &Dataset,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Model>> {
         let clock = Instant::now();
         let problem = self.problem(data)?;
-        let found = self.search(&problem, clock, &|_: Step| ControlFlow::Continue(()))?;
+        let found = self.search_one(&self.kernel, self.restarts, &problem, clock, observer)?;
         let one = |i: usize| {
             let mut weights = vec![0.0; found.candidates.len()];
             weights[i] = 1.0;

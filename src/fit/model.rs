@@ -23,6 +23,8 @@ pub struct Model {
     pub(super) x: Points,
     /// The heaviest first; at least one.
     pub(super) members: Vec<Member>,
+    /// By what standard deviations are multiplied, where tests have shown them too small.
+    pub(super) widening: f64,
     pub(super) account: Account,
 }
 
@@ -44,7 +46,7 @@ impl Model {
         };
         let members = chosen.iter().map(member).collect::<Result<Vec<_>>>()?;
         let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
-        Ok(Self { encoding, target, x: problem.x.points().clone(), members, account })
+        Ok(Self { encoding, target, x: problem.x.points().clone(), members, widening: 1.0, account })
     }
 
     /// The weighted average of models of the same inputs: their members beside each other. The account is that of the
@@ -63,7 +65,9 @@ impl Model {
             if model.x != first.x {
                 return Err(Error::option("average", "the models have seen different inputs"));
             }
-            first.members.extend(model.members.into_iter().map(|m| Member { weight: m.weight * weight / total, ..m }));
+            first
+                .members
+                .extend(model.members.into_iter().map(|m| Member { weight: m.weight * weight / total, ..m }));
         }
         first.members.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         Ok(first)
@@ -93,6 +97,18 @@ impl Model {
     /// From the data's units to those of the heaviest member and back.
     pub fn scaling(&self) -> &Scaling {
         &self.members[0].scaling
+    }
+
+    /// By what standard deviations are multiplied, where forecasts of the past have shown them too small; usually 1.
+    pub fn widening(&self) -> f64 {
+        self.widening
+    }
+
+    /// The same model with standard deviations multiplied by a factor.
+    #[must_use]
+    pub(crate) fn widened(mut self, factor: f64) -> Self {
+        self.widening = factor;
+        self
     }
 
     /// How table columns become inputs.
@@ -149,10 +165,11 @@ impl Model {
         let (mut f, mut y) = (vec![Mixture::default(); points.n()], vec![Mixture::default(); points.n()]);
         for member in &self.members {
             let (weight, link, p) = (member.weight, member.link, member.predict(points)?);
+            let wider = self.widening * self.widening;
             for i in 0..points.n() {
                 let mean = p.mean[i];
-                f[i].parts.push(Part { weight, link, mean, variance: p.variance_f[i] });
-                y[i].parts.push(Part { weight, link, mean, variance: p.variance_y[i] });
+                f[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_f[i] });
+                y[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_y[i] });
             }
         }
         Ok((f, y))

@@ -1,10 +1,10 @@
 //! The negative log marginal likelihood as a function of raw numbers: transforms by role, weak priors, noise floor.
 
+use super::problem::{NOISE_FLOOR, Problem};
 use crate::error::Result;
 use crate::kernel::{Kernel, Role, Transform};
 use crate::optim::{Bounds, Objective};
 use crate::program::Program;
-use super::problem::{NOISE_FLOOR, Problem};
 use crate::threads::Threads;
 
 /// How strongly parameters are held near sensible values.

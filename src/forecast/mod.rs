@@ -3,14 +3,19 @@
 
 mod backtest;
 mod baseline;
+mod choose;
 mod found;
 mod many;
 mod picture;
+mod rolling;
 
 pub use backtest::{Backtest, Score, backtest};
 pub use baseline::{Baseline, season};
 pub use found::{Finding, findings};
 pub use many::{Outcome, Plan, Series, Status, forecast_all};
+pub use rolling::Rolling;
+
+use choose::{Chosen, Question};
 
 use crate::data::{Dataset, Horizon, Points, TimeAxis};
 use crate::error::{Error, ErrorKind, Result};
@@ -27,8 +32,8 @@ pub enum Transform {
     None,
     /// Its logarithm is fitted; it must be positive.
     Log,
-    /// The logarithm where the target is positive, its spread grows with its level, and the evidence, in the target's
-    /// own units, is higher with it.
+    /// Where the target is positive and its spread grows with its level, fits of the logarithm compete with fits of
+    /// the target itself, and good ones are averaged.
     #[default]
     Auto,
 }
@@ -50,6 +55,7 @@ pub enum Transform {
 pub struct Forecaster {
     fit: Fit,
     transform: Transform,
+    horizon: Option<usize>,
     resume: Vec<(Link, Vec<Option<State>>)>,
 }
 
@@ -62,6 +68,8 @@ pub struct Fitted {
     pub evidence: f64,
     data: Dataset,
     axis: TimeAxis,
+    /// How forecasts of the past came out, where the series is long enough.
+    pub rolling: Option<Rolling>,
     /// What was chosen and why, in sentences.
     pub notes: Vec<String>,
 }
@@ -86,13 +94,20 @@ pub struct Forecast {
 impl Forecaster {
     /// Forecasts by this fit, the transform chosen by evidence.
     pub fn new(fit: Fit) -> Self {
-        Self { fit, transform: Transform::Auto, resume: vec![] }
+        Self { fit, transform: Transform::Auto, horizon: None, resume: vec![] }
     }
 
     /// What is done to the target first.
     #[must_use]
     pub fn transform(mut self, transform: Transform) -> Self {
         self.transform = transform;
+        self
+    }
+
+    /// How many steps will be forecast: kernels are judged by forecasts of the past this far ahead.
+    #[must_use]
+    pub fn horizon(mut self, steps: usize) -> Self {
+        self.horizon = Some(steps);
         self
     }
 
@@ -129,36 +144,59 @@ impl Forecaster {
             let message = format!("row {}: the logarithm needs a positive target: {}", row + 1, data.y()[row]);
             return Err(Error::option("transform", message).with_hint("`--transform none` fits the target as it is"));
         }
-        let one = |link: Link| -> Result<Fitted> {
-            let linked =
-                if link == Link::Identity { data.clone() } else { data.clone().map_target(|y| link.apply(y))? };
-            let states = self.resume.iter().find(|r| r.0 == link).map_or(vec![], |r| r.1.clone());
-            let fit = self.fit.clone().resume_some(states);
-            let model = fit.run_observed(&linked, |step| watch(link, step))?.with_link(link);
-            // ln p(y) = ln p(z) + Σ ln |dz/dy|, and z was standardised by its width on the way.
-            let width = model.scaling().target_width().ln() * data.n() as f64;
-            let jacobian: f64 = data.y().iter().map(|&y| link.log_jacobian(y)).sum();
-            let evidence = model.account().log_marginal_likelihood - width + jacobian;
-            let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
-            Ok(Fitted { model, evidence, data: data.clone(), axis, notes: vec![] })
+        let links: &[Link] = match self.transform {
+            Transform::None => &[Link::Identity],
+            Transform::Log => &[Link::Log],
+            Transform::Auto if lowest.is_some() || !spread_grows(data.y()) => &[Link::Identity],
+            Transform::Auto => &[Link::Identity, Link::Log],
         };
-        match self.transform {
-            Transform::None => one(Link::Identity),
-            Transform::Log => one(Link::Log),
-            Transform::Auto if lowest.is_some() || !spread_grows(data.y()) => one(Link::Identity),
-            Transform::Auto => {
-                let (plain, log) = (one(Link::Identity)?, one(Link::Log)?);
-                let (p, l) = (plain.evidence, log.evidence);
-                let note = |what: &str| format!("{what}: log evidence {l:.1} with the logarithm, {p:.1} without");
-                let (mut chosen, note) = match l > p {
-                    true => (log, note("the logarithm of the target was fitted")),
-                    false => (plain, note("the target was fitted as it is")),
-                };
-                chosen.notes.push(note);
-                Ok(chosen)
-            }
-        }
+        let (fit, horizon, resume) = (&self.fit, self.horizon, &self.resume[..]);
+        let in_order = data.select(&by_time(data));
+        let chosen = Question { fit, data: &in_order, links, horizon, resume }.answer(&watch)?;
+        let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
+        let Chosen { model, evidence, rolling } = chosen;
+        let notes = notes(&model, links);
+        Ok(Fitted { model, evidence, data: data.clone(), axis, rolling, notes })
     }
+}
+
+/// Rows in the order of their times.
+fn by_time(data: &Dataset) -> Vec<usize> {
+    let mut rows: Vec<usize> = (0..data.n()).collect();
+    rows.sort_by(|&a, &b| data.x().column(0)[a].total_cmp(&data.x().column(0)[b]));
+    rows
+}
+
+/// What was averaged, in sentences.
+fn notes(model: &Model, links: &[Link]) -> Vec<String> {
+    let mut notes = Vec::new();
+    let members = model.members();
+    let shares: Vec<String> = model
+        .account()
+        .candidates
+        .iter()
+        .filter(|c| c.weight > 0.0)
+        .map(|c| {
+            let log = if c.transform == Link::Log { " of the logarithm" } else { "" };
+            format!("{:.0} % {}{log}", 100.0 * c.weight, c.kernel)
+        })
+        .collect();
+    if members.len() > 1 {
+        notes.push(format!(
+            "average of {} fits, weighed by evidence and forecasts of the past: {}",
+            members.len(),
+            shares.join(", ")
+        ));
+    }
+    if links.len() > 1 {
+        let log: f64 = members.iter().filter(|m| m.link() == Link::Log).map(|m| m.weight()).sum();
+        notes.push(match log {
+            l if l > 0.999 => "the logarithm of the target was fitted".to_string(),
+            l if l < 0.001 => "the target was fitted as it is: the logarithm did worse".to_string(),
+            l => format!("fits of the logarithm of the target have {:.0} % of the weight", 100.0 * l),
+        });
+    }
+    notes
 }
 
 impl Fitted {

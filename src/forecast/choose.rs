@@ -1,0 +1,297 @@
+//! Which kernels, starts and links make a forecast, and with what weights: judged by the evidence and by forecasting
+//! parts of the past from what came before them. Several good ones are averaged rather than one trusted.
+
+use super::rolling::Rolling;
+use crate::data::{Dataset, Points};
+use crate::error::Result;
+use crate::fit::{CandidateAccount, Fit, Link, Mixture, Model, Part, Step};
+use crate::kernel::Kernel;
+use crate::optim::State;
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+
+/// The kernels that compete with a network: levels that drift or hold, straight and bending trends, seasons that stay
+/// or change, one period or two. Lengths and variances are those of standardised data, to start from.
+const RIVALS: [&str; 11] = [
+    "RBF",
+    "MAT12",
+    "LIN + MAT12",
+    "MAT32(l=8, v=60)",
+    "LIN + MAT12 + PER",
+    "LIN + MAT32 + PER * RBF(l=4)",
+    "MAT32 + PER * MAT32",
+    "MAT12(l=10, v=10) + PER * MAT32(l=4)",
+    "LIN + RQ + PER * RBF",
+    "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
+    "LIN + MAT12 + PER + PER",
+];
+/// Beyond this many rows the network alone is fitted, and judged by its evidence.
+const MOST_ROWS: usize = 3000;
+/// Restarts of the asked kernel that stay in the running.
+const STARTS: usize = 2;
+/// Parameters beyond these cost nothing: weak priors hold them.
+const MOST_COUNTED: usize = 12;
+/// How much a difference of the penalised evidence counts: all of it would trust the model that fits the past.
+const EVIDENCE: f64 = 0.2;
+/// A link whose best evidence is lower by this much is not tried with the asked kernel.
+const CLEAR: f64 = 10.0;
+/// By which power of the error of past forecasts a weight falls.
+const POWER: i32 = 4;
+/// Intervals become wider by no more than this factor.
+const WIDEST: f64 = 3.0;
+/// The most members, and the smallest weight worth having.
+const MOST_MEMBERS: usize = 6;
+const SMALLEST: f64 = 0.03;
+
+/// One kernel, start and link, fitted to the whole series and to its beginnings.
+struct Runner {
+    model: Model,
+    name: String,
+    /// Log marginal likelihood in the target's own units.
+    evidence: f64,
+    /// What it said of the values after each origin; none where that fit failed.
+    told: Vec<Option<Vec<Mixture>>>,
+}
+
+/// What is fitted, to what.
+pub(super) struct Question<'a> {
+    pub fit: &'a Fit,
+    pub data: &'a Dataset,
+    pub links: &'a [Link],
+    /// Steps that will be forecast, where they are known.
+    pub horizon: Option<usize>,
+    pub resume: &'a [(Link, Vec<Option<State>>)],
+}
+
+/// What was chosen.
+pub(super) struct Chosen {
+    pub model: Model,
+    /// Log marginal likelihood of the heaviest member, in the target's own units.
+    pub evidence: f64,
+    pub rolling: Option<Rolling>,
+}
+
+impl Question<'_> {
+    /// Fits, judges and averages.
+    pub fn answer(&self, watch: &(impl Fn(Link, Step) -> ControlFlow<()> + Sync)) -> Result<Chosen> {
+        let origins = origins(self.data.n(), self.horizon);
+        let rivals = self.fit.kernel().is_network() && self.data.n() <= MOST_ROWS && !self.fit.is_alone();
+        let mut entries: Vec<(Kernel, Link)> = Vec::new();
+        for text in RIVALS.iter().filter(|_| rivals) {
+            for &link in self.links {
+                entries.push((text.parse()?, link));
+            }
+        }
+        let plain = self.fit.clone().restarts(1).resume(vec![]);
+        let run = |(kernel, link): &(Kernel, Link)| {
+            self.run(kernel, *link, &origins, plain.clone(), &|_| ControlFlow::Continue(()))
+        };
+        // A rival that fails is no reason to fail.
+        let quick: Vec<Vec<Runner>> =
+            entries.par_iter().with_max_len(1).map(|entry| run(entry).unwrap_or_default()).collect();
+        let mut runners: Vec<Runner> = quick.into_iter().flatten().collect();
+
+        // The asked kernel takes longest: only under links that the others do not speak against.
+        let best = |link: Option<Link>| {
+            let some = runners.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
+            some.map(|r| r.evidence).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let doubtful = |link: Link| best(Some(link)) < best(None) - CLEAR;
+        let links: Vec<Link> = self.links.iter().copied().filter(|&link| !doubtful(link)).collect();
+        let asked: Vec<Result<Vec<Runner>>> = links
+            .par_iter()
+            .with_max_len(1)
+            .map(|&link| self.run(self.fit.kernel(), link, &origins, self.fit.clone(), &|step| watch(link, step)))
+            .collect();
+        let mut failed = None;
+        for result in asked {
+            match result {
+                Ok(some) => runners.extend(some),
+                Err(error) => failed = Some(error),
+            }
+        }
+        if let (true, Some(error)) = (runners.is_empty(), failed) {
+            return Err(error);
+        }
+        self.average(runners, &origins)
+    }
+
+    /// One kernel under one link: the fit to the whole series, and to what comes before each origin.
+    fn run(
+        &self,
+        kernel: &Kernel,
+        link: Link,
+        origins: &[Origin],
+        fit: Fit,
+        watch: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Vec<Runner>> {
+        let linked = |data: &Dataset| match link {
+            Link::Identity => Ok(data.clone()),
+            _ => data.clone().map_target(|y| link.apply(y)),
+        };
+        let states = self.resume.iter().find(|r| r.0 == link && *kernel == *self.fit.kernel());
+        let whole = fit.clone().kernel_of(kernel.clone()).resume_some(states.map_or(vec![], |r| r.1.clone()));
+        let mut models = whole.run_each(&linked(self.data)?, watch)?;
+        models.truncate(STARTS);
+        let early: Vec<Vec<Option<Vec<Mixture>>>> = origins
+            .par_iter()
+            .with_max_len(1)
+            .map(|origin| {
+                let fit = fit.clone().kernel_of(kernel.clone()).restarts(1).resume(vec![]);
+                let past = linked(&self.data.select(&(0..origin.at).collect::<Vec<_>>()))?;
+                let ahead = Points::from_column(&self.data.x().column(0)[origin.at..origin.at + origin.steps])?;
+                let models = fit.run_each(&past, &|_: Step| ControlFlow::Continue(()))?;
+                models.into_iter().map(|m| Ok(Some(m.with_link(link).distribution(&ahead)?))).collect()
+            })
+            .map(|told: Result<_>| told.unwrap_or_default())
+            .collect();
+        let y = self.data.y();
+        let jacobian: f64 = y.iter().map(|&y| link.log_jacobian(y)).sum();
+        let runner = |(place, model): (usize, Model)| {
+            // ln p(y) = ln p(z) + Σ ln |dz/dy|, and z was standardised by its width on the way.
+            let width = model.scaling().target_width().ln() * y.len() as f64;
+            let evidence = model.account().log_marginal_likelihood - width + jacobian;
+            let told = early.iter().map(|o| o.get(place).or(o.first()).cloned().flatten()).collect();
+            Runner { model: model.with_link(link), name: kernel.to_string(), evidence, told }
+        };
+        Ok(models.into_iter().enumerate().map(runner).collect())
+    }
+
+    /// Weighs the runners and averages the best.
+    fn average(&self, runners: Vec<Runner>, origins: &[Origin]) -> Result<Chosen> {
+        let weights = self.weights(&runners, origins);
+        let mut order: Vec<usize> = (0..runners.len()).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        let rolling = self.rolling(&runners, &weights, origins);
+        let width = |r: &Runner| r.model.scaling().target_width().ln();
+        let account = |&i: &usize| {
+            let (r, y) = (&runners[i], self.data.y());
+            let jacobian = y.iter().map(|&y| r.model.link().log_jacobian(y)).sum::<f64>() / y.len() as f64;
+            CandidateAccount {
+                kernel: r.name.clone(),
+                transform: r.model.link(),
+                weight: weights[i],
+                log_marginal_likelihood: r.evidence + width(r) * y.len() as f64,
+                loo_log_density: r.model.account().loo.log_density + jacobian,
+            }
+        };
+        let candidates: Vec<CandidateAccount> = order.iter().map(account).collect();
+        let evidence = runners[order[0]].evidence;
+        let mut models: Vec<Option<Model>> = runners.into_iter().map(|r| Some(r.model)).collect();
+        let chosen = order.iter().filter(|&&i| weights[i] > 0.0);
+        let chosen = chosen.filter_map(|&i| Some((models[i].take()?, weights[i]))).collect();
+        let model = Model::average(chosen)?.with_account(|a| a.candidates = candidates);
+        // Forecasts of the past that were too sure make those of the future wider.
+        let model = model.widened(rolling.map_or(1.0, |r| r.spread.clamp(1.0, WIDEST)));
+        Ok(Chosen { model, evidence, rolling })
+    }
+
+    /// exp(c · penalised evidence) · error⁻ᵖ, the error relative to the others' at each origin.
+    fn weights(&self, runners: &[Runner], origins: &[Origin]) -> Vec<f64> {
+        let n = self.data.n() as f64;
+        let penalised = |r: &Runner| {
+            let count = r.model.kernel().params().len().min(MOST_COUNTED) as f64;
+            r.evidence - 0.5 * count * n.ln()
+        };
+        let best = runners.iter().map(penalised).fold(f64::NEG_INFINITY, f64::max);
+        let mut logs: Vec<f64> = runners.iter().map(|r| EVIDENCE * (penalised(r) - best)).collect();
+        for (o, origin) in origins.iter().enumerate() {
+            let truth = &self.data.y()[origin.at..origin.at + origin.steps];
+            let error = |r: &Runner| -> Option<f64> {
+                let told = r.told[o].as_ref()?;
+                let squares = told.iter().zip(truth).map(|(m, y)| (m.moments().0 - y).powi(2)).sum::<f64>();
+                Some((squares / truth.len() as f64).sqrt()).filter(|e| e.is_finite())
+            };
+            let errors: Vec<Option<f64>> = runners.iter().map(error).collect();
+            let mut known: Vec<f64> = errors.iter().copied().flatten().collect();
+            known.sort_by(f64::total_cmp);
+            let Some(&middle) = known.get(known.len() / 2) else { continue };
+            let least = 1e-6 * middle.max(f64::MIN_POSITIVE);
+            for (log, error) in logs.iter_mut().zip(errors) {
+                // One that failed on a shorter past is as good as twice the usual error.
+                let ratio = error.map_or(2.0, |e| e.max(least) / middle.max(least));
+                *log -= POWER as f64 * ratio.ln() / origins.len() as f64;
+            }
+        }
+        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut weights: Vec<f64> = logs.iter().map(|l| (l - highest).exp()).collect();
+        let mut order: Vec<usize> = (0..weights.len()).collect();
+        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
+        let total: f64 = weights.iter().sum();
+        for (place, &i) in order.iter().enumerate() {
+            if place > 0 && (place >= MOST_MEMBERS || weights[i] < SMALLEST * total) {
+                weights[i] = 0.0;
+            }
+        }
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|w| w / total).collect()
+    }
+
+    /// How the weighted forecasts of the past came out.
+    fn rolling(&self, runners: &[Runner], weights: &[f64], origins: &[Origin]) -> Option<Rolling> {
+        let mut rolling = Rolling::default();
+        for (o, origin) in origins.iter().enumerate() {
+            for step in 0..origin.steps {
+                let mut parts = Vec::new();
+                for (r, &w) in runners.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
+                    let told = r.told[o].iter().flat_map(|t| t[step].parts.iter());
+                    parts.extend(told.map(|p| Part { weight: p.weight * w, ..*p }));
+                }
+                let total: f64 = parts.iter().map(|p| p.weight).sum();
+                if total > 0.0 {
+                    parts.iter_mut().for_each(|p| p.weight /= total);
+                    rolling.add(&Mixture { parts }, self.data.y()[origin.at + step]);
+                }
+            }
+        }
+        rolling.finish(origins.len())
+    }
+}
+
+/// A time from which the past is forecast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// Rows seen.
+    pub at: usize,
+    /// Rows forecast.
+    pub steps: usize,
+}
+
+/// One horizon back from the end, half of one, and one and a half, as far as two fifths of the rows and at least 8 are
+/// left to learn from.
+fn origins(n: usize, horizon: Option<usize>) -> Vec<Origin> {
+    if !(12..=MOST_ROWS).contains(&n) {
+        return vec![];
+    }
+    let steps = horizon.unwrap_or(n / 5).min(n / 3).max(2);
+    let back = [steps, steps / 2, 3 * steps / 2];
+    let one = |back: usize| {
+        let at = n - back;
+        (back > 0 && at >= 8 && 5 * at >= 2 * n).then_some(Origin { at, steps: steps.min(n - at) })
+    };
+    back.into_iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rivals_are_kernels() {
+        for text in RIVALS {
+            assert!(text.parse::<Kernel>().is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn origins_lie_within_the_series() {
+        for n in [0, 1, 5, 12, 13, 20, 144, 2999, 5000] {
+            for horizon in [None, Some(0), Some(1), Some(24), Some(10_000)] {
+                for o in origins(n, horizon) {
+                    assert!(o.steps > 0 && o.at >= 8 && o.at + o.steps <= n, "{n} {horizon:?} {o:?}");
+                }
+            }
+        }
+        assert_eq!(origins(144, Some(24)).len(), 3);
+    }
+}
