@@ -6,7 +6,10 @@ mod compile;
 mod features;
 mod geometry;
 mod lanes;
+mod leaf;
+mod outer;
 mod pass;
+mod planes;
 mod profile;
 mod simd;
 mod step;
@@ -35,11 +38,8 @@ struct Code {
     trained: Vec<bool>,
     coefficients: Vec<Coefficient>,
     steps: Vec<Step>,
-    planes: usize,
-    slopes: usize,
+    slots: planes::Slots,
     outputs: Vec<usize>,
-    /// Planes whose adjoint is nought.
-    silent: Vec<usize>,
 }
 
 /// Code for pairs, and for lags where those are shared.

@@ -4,7 +4,8 @@
 use super::features::Features;
 use super::geometry::{FeatureAdjoints, Meeting, Segment};
 use super::lanes::{Loops, WIDEST};
-use super::pass::{self, Lists, Planes, Sinks, TILE, Tile};
+use super::pass::{self, Lists, Sinks, Tile};
+use super::planes::{Planes, TILE};
 use super::simd::{self, Level, Work};
 use super::{Both, Code, Parts};
 use crate::data::Points;
@@ -180,11 +181,9 @@ impl Work for GroupWork<'_> {
     unsafe fn run<S: Loops>(self) {
         let sides = self.both.sides(self.rows, self.columns);
         let Worker { planes, lists, segments, gradient, row_adjoint, column_adjoint, table_adjoint } = self.worker;
-        planes.reserve(self.code.planes, self.code.slopes);
+        let mut planes = planes.layout(&self.code.slots, matches!(self.job, Job::Pullback { .. }));
         if let Job::Pullback { points, .. } = self.job {
-            for &p in &self.code.silent {
-                planes.adjoints(p, TILE).fill(0.0);
-            }
+            planes.silence();
             gradient.clear();
             gradient.resize(self.code.coefficients.len() * WIDEST, 0.0);
             table_adjoint.clear();
@@ -213,14 +212,14 @@ impl Work for GroupWork<'_> {
             unsafe {
                 match self.job {
                     Job::Values(output) => {
-                        pass::forward::<S, false>(&tile, planes, lists);
+                        pass::forward::<S, false>(&tile, &planes, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let values = planes.values(plane, len);
                             segments.iter().for_each(|s| output.write(o, s, &values[s.offset..]));
                         }
                     }
                     Job::Pullback { adjoint, .. } => {
-                        pass::forward::<S, true>(&tile, planes, lists);
+                        pass::forward::<S, true>(&tile, &planes, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let to = planes.adjoints(plane, len);
                             for s in segments.iter() {
@@ -241,7 +240,7 @@ impl Work for GroupWork<'_> {
                         });
                         let mut sinks =
                             Sinks { coefficients: gradient, wanted: &wanted, features, tables: table_adjoint };
-                        pass::reverse::<S>(&tile, planes, lists, &mut sinks);
+                        pass::reverse::<S>(&tile, &planes, lists, &mut sinks);
                     }
                 }
             }
