@@ -149,18 +149,19 @@ unsafe fn products<S: Simd, const SQUARE: bool>(layer: Layer, fixed: &[f64]) {
 unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[*mut f64], fixed: &[f64]) {
     let Layer { inputs, outputs, run, .. } = layer;
     let mut r = 0;
-    // Two vectors at a time: three would not leave the registers enough room.
+    // Eight sums at a time: fewer would wait for themselves, twelve would not leave the registers enough room.
     macro_rules! rows {
-        ($r:literal) => {{
-            let (w, s, two) = (layer.weights.at_row(r), layer.start.at_row(r), 2 * S::LANES);
+        ($r:literal, $v:literal) => {{
+            let (w, s, step) = (layer.weights.at_row(r), layer.start.at_row(r), $v * S::LANES);
             let (outputs, to) = (&outputs[r..], &to[if THEN == STORE { 0 } else { r / 2 }..]);
             let mut k = run.from;
-            while k + two <= run.to {
-                block::<S, $r, 2, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
-                k += two;
+            while k + step <= run.to {
+                block::<S, $r, $v, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
+                k += step;
             }
-            if k < run.to {
+            while k < run.to {
                 block::<S, $r, 1, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
+                k += S::LANES;
             }
             r += $r;
         }};
@@ -168,13 +169,13 @@ unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[
     // SAFETY: as in products.
     unsafe {
         while r + 4 <= outputs.len() {
-            rows!(4);
+            rows!(4, 2);
         }
         if r + 2 <= outputs.len() {
-            rows!(2);
+            rows!(2, 4);
         }
         if r < outputs.len() {
-            rows!(1);
+            rows!(1, 4);
         }
     }
     let _ = r;
@@ -285,5 +286,40 @@ pub(super) unsafe fn inner<S: Simd>(a: *const f64, b: *const f64, total: *mut f6
             k += S::LANES;
         }
         S::store(total, S::add(S::add(sum[0], sum[1]), S::add(sum[2], sum[3])));
+    }
+}
+
+/// target = a·b and total += Σ over pairs of a·c, lane by lane.
+///
+/// # Safety
+/// As [`products`].
+#[inline(always)]
+pub(super) unsafe fn two_slopes<S: Simd>(
+    a: *const f64,
+    [b, c]: [*const f64; 2],
+    target: *mut f64,
+    total: *mut f64,
+    len: usize,
+) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let mut sum = [S::load(total), S::splat(0.0)];
+        let mut k = 0;
+        macro_rules! one {
+            ($u:literal, $k:expr) => {{
+                let a = S::load(a.add($k));
+                S::store(target.add($k), S::mul(a, S::load(b.add($k))));
+                sum[$u] = S::fma(a, S::load(c.add($k)), sum[$u]);
+            }};
+        }
+        while k + 2 * S::LANES <= len {
+            one!(0, k);
+            one!(1, k + S::LANES);
+            k += 2 * S::LANES;
+        }
+        if k < len {
+            one!(0, k);
+        }
+        S::store(total, S::add(sum[0], sum[1]));
     }
 }

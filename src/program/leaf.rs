@@ -3,7 +3,7 @@
 use super::geometry::{self, Meeting, Segment};
 use super::lanes::{Layer, Loops, Run, Start, Then, WIDEST, Weights};
 use super::outer::Beside;
-use super::pass::{Lists, Sinks, Tile, bias_gradient, pointers, split_products, start_of, then};
+use super::pass::{Lists, Sinks, Tile, pointers, row_adjoints, start_of, then};
 use super::planes::Layout;
 use super::step::{Base, LeafKind, Step};
 
@@ -72,8 +72,7 @@ pub(super) unsafe fn reverse<S: Loops>(
     let whole = Run { from: 0, to: tile.len };
     // SAFETY: as promised by the caller.
     unsafe {
-        split_products::<S>(planes, *out, products, whole);
-        pointers((*out..out + rows).map(|r| planes.adjoint(r).cast_const()), &mut lists.read);
+        row_adjoints::<S>(planes, *out..out + rows, products, *base, grad, tile.len, &mut lists.read);
         for segment in tile.segments {
             let Lists { read, features: from, fixed, .. } = lists;
             places(tile, features, segment, from, fixed);
@@ -84,7 +83,6 @@ pub(super) unsafe fn reverse<S: Loops>(
                 (_, LeafKind::Dot) => S::outer(read, from, Beside::Scaled(fixed), grad, run),
             }
         }
-        bias_gradient::<S>(*base, &lists.read, grad, tile.len);
         if let Base::Tables(first) = base {
             for (r, adjoint) in lists.read.iter().enumerate() {
                 add_to_table::<S>(tile, *adjoint, first + r, sinks.tables);

@@ -188,14 +188,12 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &Layout, lists: &mut
                     }
                 }
                 Step::Affine { inputs, fresh, out, rows, coefficients, base, products } => {
-                    split_products::<S>(planes, *out, products, whole);
                     // ∂c = adjoint · inputᵀ
-                    pointers((*out..out + rows).map(|r| planes.adjoint(r).cast_const()), &mut lists.read);
+                    row_adjoints::<S>(planes, *out..out + rows, products, *base, grad, len, &mut lists.read);
                     let adjoints = lists.read.len();
                     lists.read.extend(inputs.iter().map(|&i| planes.value(i).cast_const()));
                     let (a, b) = lists.read.split_at(adjoints);
                     S::outer(a, b, Beside::Planes, grad.add(coefficients * WIDEST), whole);
-                    bias_gradient::<S>(*base, a, grad, len);
                     // ∂input = cᵀ · adjoint, in runs of inputs that are all fresh or all not
                     pointers(inputs.iter().map(|&i| planes.adjoint(i)), &mut lists.write);
                     let at = tile.coefficients.as_ptr().add(*coefficients);
@@ -216,7 +214,10 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &Layout, lists: &mut
                 Step::Leaf { .. } => leaf::reverse::<S>(tile, step, planes, lists, sinks),
                 Step::Profile { profile, shape, input, fresh, out, slope } => {
                     let (adjoint, target) = (planes.adjoint(*out), planes.adjoint(*input));
-                    if profile::keeps_slope(*profile) {
+                    if let (Some(shape), true) = (shape, *fresh) {
+                        let slopes = [planes.slope(*slope).cast_const(), planes.slope(slope + 1)];
+                        lanes::two_slopes::<S>(adjoint, slopes, target, grad.add(shape * WIDEST), len);
+                    } else if profile::keeps_slope(*profile) {
                         let slope_at = planes.slope(*slope);
                         give!(*fresh, target, len, |k| S::mul(S::load(adjoint.add(k)), S::load(slope_at.add(k))));
                         if let Some(shape) = shape {
@@ -288,37 +289,78 @@ pub(super) fn then<const SLOPES: bool>(products: &[*mut f64]) -> Then<'_> {
     }
 }
 
-/// From the adjoints of products to those of the rows they are made of: ∂a = b ∂(ab), ∂b = a ∂(ab).
+/// From the adjoints of products to those of the rows they are made of, ∂a = b ∂(ab), ∂b = a ∂(ab), and to the rows'
+/// biases.
 ///
 /// # Safety
 /// As [`forward`].
 #[inline(always)]
-pub(super) unsafe fn split_products<S: Loops>(planes: &Layout, out: usize, products: &[usize], run: Run) {
+unsafe fn split_products<S: Loops>(
+    planes: &Layout,
+    out: usize,
+    products: &[usize],
+    base: Base,
+    gradient: *mut f64,
+    len: usize,
+) {
     for (p, &product) in products.iter().enumerate() {
         let (a, b) = (out + 2 * p, out + 2 * p + 1);
         let (adjoint, va, vb) = (planes.adjoint(product), planes.value(a), planes.value(b));
         let (ta, tb) = (planes.adjoint(a), planes.adjoint(b));
-        for k in (run.from..run.to).step_by(S::LANES) {
-            // SAFETY: as promised by the caller.
-            unsafe {
-                let adjoint = S::load(adjoint.add(k));
-                S::store(ta.add(k), S::mul(adjoint, S::load(vb.add(k))));
-                S::store(tb.add(k), S::mul(adjoint, S::load(va.add(k))));
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let mut sums = [[S::splat(0.0); 2]; 2];
+            macro_rules! one {
+                ($u:literal, $k:expr) => {{
+                    let adjoint = S::load(adjoint.add($k));
+                    let (da, db) = (S::mul(adjoint, S::load(vb.add($k))), S::mul(adjoint, S::load(va.add($k))));
+                    S::store(ta.add($k), da);
+                    S::store(tb.add($k), db);
+                    sums[$u] = [S::add(sums[$u][0], da), S::add(sums[$u][1], db)];
+                }};
+            }
+            let mut k = 0;
+            while k + 2 * S::LANES <= len {
+                one!(0, k);
+                one!(1, k + S::LANES);
+                k += 2 * S::LANES;
+            }
+            if k < len {
+                one!(0, k);
+            }
+            if let Base::Bias(bias) = base {
+                for r in 0..2 {
+                    let to = gradient.add((bias + 2 * p + r) * WIDEST);
+                    S::store(to, S::add(S::load(to), S::add(sums[0][r], sums[1][r])));
+                }
             }
         }
     }
 }
 
-/// The gradient of biases: the sums of the rows' adjoints.
+/// The adjoints of a matrix product's rows, and the gradient of its biases.
 ///
 /// # Safety
 /// As [`forward`].
 #[inline(always)]
-pub(super) unsafe fn bias_gradient<S: Loops>(base: Base, adjoints: &[*const f64], gradient: *mut f64, len: usize) {
-    if let Base::Bias(bias) = base {
-        for (r, a) in adjoints.iter().enumerate() {
-            // SAFETY: as promised by the caller.
-            unsafe { lanes::total::<S>(*a, gradient.add((bias + r) * WIDEST), len) };
+pub(super) unsafe fn row_adjoints<S: Loops>(
+    planes: &Layout,
+    rows: std::ops::Range<usize>,
+    products: &[usize],
+    base: Base,
+    gradient: *mut f64,
+    len: usize,
+    into: &mut Vec<*const f64>,
+) {
+    pointers(rows.clone().map(|r| planes.adjoint(r).cast_const()), into);
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if !products.is_empty() {
+            split_products::<S>(planes, rows.start, products, base, gradient, len);
+        } else if let Base::Bias(bias) = base {
+            for (r, a) in into.iter().enumerate() {
+                lanes::total::<S>(*a, gradient.add((bias + r) * WIDEST), len);
+            }
         }
     }
 }

