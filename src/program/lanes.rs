@@ -232,8 +232,8 @@ unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool, con
         if THEN != STORE {
             for p in 0..R / 2 {
                 let to = *to.get_unchecked(p);
-                for v in 0..V {
-                    S::store(to.add(k + v * S::LANES), S::mul(sum[2 * p][v], sum[2 * p + 1][v]));
+                for (v, (&a, &b)) in sum[2 * p].iter().zip(&sum[2 * p + 1]).enumerate() {
+                    S::store(to.add(k + v * S::LANES), S::mul(a, b));
                 }
             }
         }

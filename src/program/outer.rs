@@ -83,6 +83,8 @@ pub(super) unsafe fn outer<S: Simd>(
     }
 }
 
+// Indices, not iterators: three arrays go along together.
+#[allow(clippy::needless_range_loop)]
 #[inline(always)]
 unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, const SQUARE: bool>(
     a: &[*const f64],

@@ -329,9 +329,10 @@ unsafe fn split_products<S: Loops>(
                 one!(0, k);
             }
             if let Base::Bias(bias) = base {
-                for r in 0..2 {
+                let [[a, b], [c, d]] = sums;
+                for (r, sum) in [S::add(a, c), S::add(b, d)].into_iter().enumerate() {
                     let to = gradient.add((bias + 2 * p + r) * WIDEST);
-                    S::store(to, S::add(S::load(to), S::add(sums[0][r], sums[1][r])));
+                    S::store(to, S::add(S::load(to), sum));
                 }
             }
         }

@@ -87,10 +87,10 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(profile: Profile, shap
                     store!(p.value, k, |i| value[i]);
                     if SLOPES {
                         let [slope, in_shape] = [p.slope.add(k), p.in_shape.add(k)];
-                        for i in 0..TOGETHER {
+                        for (i, &value) in value.iter().enumerate() {
                             let (slope, in_shape) = (slope.add(i * S::LANES), in_shape.add(i * S::LANES));
-                            S::store(slope, S::mul(S::mul(value[i], S::load(slope)), c(-0.5)));
-                            S::store(in_shape, S::mul(value[i], S::load(in_shape)));
+                            S::store(slope, S::mul(S::mul(value, S::load(slope)), c(-0.5)));
+                            S::store(in_shape, S::mul(value, S::load(in_shape)));
                         }
                     }
                 });
