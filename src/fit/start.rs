@@ -72,7 +72,7 @@ impl Facts {
             match unit.unit() {
                 Unit::Primitive(p) => {
                     let name = p.kind().row().name;
-                    let place = seen.entry(name.clone()).or_default();
+                    let place = seen.entry(name.clone().into_owned()).or_default();
                     for param in p.params() {
                         let v = self.of_role(param, &name, *place, index, single, &mut rng);
                         values.entry(param.id()).or_insert(v);
