@@ -213,7 +213,7 @@ pub struct Predict {
     /// What is predicted
     #[arg(long, value_enum, default_value_t = Of::Y)]
     pub of: Of,
-    /// Means only: several times faster
+    /// Means only: faster, and several times so with many training rows
     #[arg(long, conflicts_with = "samples")]
     pub mean_only: bool,
     /// Add columns with so many joint samples
