@@ -39,6 +39,9 @@ const EVIDENCE: f64 = 0.1;
 const CLEAR: f64 = 10.0;
 /// By which power of the error of past forecasts a weight falls.
 const POWER: f64 = 1.0;
+/// A forecast that leaves the range of the data by more than this many times that range is taken only if all do.
+const FAR: f64 = 3.0;
+const OUT: f64 = 1e3;
 /// Intervals become wider by no more than this factor.
 const WIDEST: f64 = 3.0;
 /// The most members, and the smallest weight worth having.
@@ -227,6 +230,11 @@ impl Question<'_> {
                 *log -= POWER * ratio.ln() / origins.len() as f64;
             }
         }
+        for (log, runner) in logs.iter_mut().zip(runners) {
+            if self.runs_away(&runner.model) {
+                *log -= OUT;
+            }
+        }
         let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut weights: Vec<f64> = logs.iter().map(|l| (l - highest).exp()).collect();
         let mut order: Vec<usize> = (0..weights.len()).collect();
@@ -239,6 +247,19 @@ impl Question<'_> {
         }
         let total: f64 = weights.iter().sum();
         weights.iter().map(|w| w / total).collect()
+    }
+
+    /// Does its forecast leave the range of the data by several times that range?
+    fn runs_away(&self, model: &Model) -> bool {
+        let (x, y) = (self.data.x().column(0), self.data.y());
+        let (low, high) = y.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+        let (last, step) = (x[x.len() - 1], (x[x.len() - 1] - x[0]) / (x.len() - 1).max(1) as f64);
+        let steps = self.horizon.unwrap_or(x.len() / 5).max(1);
+        // A few times tell; a long horizon has many.
+        let times: Vec<f64> = (1..=20).map(|i| last + step * (i * steps) as f64 / 20.0).collect();
+        let ahead = Points::from_column(&times).and_then(|p| model.mean(&p));
+        let away = |v: &f64| !v.is_finite() || (v - high).max(low - v) > FAR * (high - low).max(f64::MIN_POSITIVE);
+        ahead.is_ok_and(|mean| mean.iter().any(away)) && high > low
     }
 
     /// How the weighted forecasts of the past came out.
