@@ -10,7 +10,8 @@ use crate::threads::Threads;
 /// How strongly parameters are held near sensible values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priors {
-    /// Wide normal priors on logarithms: only values that no data could support are held back.
+    /// Weak ones by role: weights are drawn towards zero, short lengthscales and values that no data could support are
+    /// held back.
     #[default]
     Weak,
     /// None: the marginal likelihood alone.
@@ -94,20 +95,29 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// −log density (up to a constant) of a raw number, and its slope: normal, wide, centred on what is usual for the role
-/// on standardised data.
+/// −log density (up to a constant) of a raw number, and its slope, by role, on standardised data. What makes a unit or a
+/// column drop out costs nothing: weights are drawn towards zero, lengthscales held back only where they are short.
 fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
-    let (centre, sd): (f64, f64) = match role {
-        Role::Lengthscale { .. } => (0.7, 2.0),
-        Role::Period { .. } => (0.0, 4.0),
-        Role::Smoothness => (0.3, 1.0),
-        Role::Shape => (0.0, 1.5),
-        Role::Variance | Role::Slope { .. } | Role::Offset => (0.0, 4.0),
-        Role::Weight => (-1.0, 3.0),
-        Role::Bias => (-4.0, 3.0),
-        Role::Noise => (-4.0, 3.0),
-        Role::Frequency { .. } | Role::Location { .. } => return (0.0, 0.0),
+    let normal = |centre: f64, sd: f64| {
+        let z = (raw - centre) / sd;
+        (0.5 * z * z, z / sd)
     };
-    let z = (raw - centre) / sd;
-    (0.5 * z * z, z / sd)
+    match role {
+        // Exponential in the weight itself.
+        Role::Weight | Role::Bias => {
+            let transform = role.transform();
+            (transform.value(raw), transform.slope(raw))
+        }
+        // Exponential in 1/ℓ.
+        Role::Lengthscale { .. } => {
+            let inverse = 0.1 * (-raw).exp();
+            (inverse, -inverse)
+        }
+        Role::Period { .. } => normal(0.0, 4.0),
+        Role::Smoothness => normal(0.3, 1.0),
+        Role::Shape => normal(0.0, 3.0),
+        Role::Variance | Role::Slope { .. } | Role::Offset => normal(0.0, 6.0),
+        Role::Noise => normal(-4.0, 4.0),
+        Role::Frequency { .. } | Role::Location { .. } => (0.0, 0.0),
+    }
 }
