@@ -159,9 +159,18 @@ pub struct Search {
     /// The most iterations of each start
     #[arg(long, value_name = "N")]
     pub iterations: Option<usize>,
-    /// How many starts; the best is kept
+    /// How many starts; good ones are averaged
     #[arg(long, value_name = "K")]
     pub restarts: Option<usize>,
+    /// The most fits that are averaged; 1 takes the best alone
+    #[arg(long, value_name = "K")]
+    pub members: Option<usize>,
+    /// Fit this kernel alone: no plain kernels compete with it
+    #[arg(long)]
+    pub alone: bool,
+    /// Where starting values come from
+    #[arg(long, value_enum, default_value_t = StartArg::Data, value_name = "FROM")]
+    pub start: StartArg,
     /// Take the best so far after this time: 30s, 5min, 2h (for each series, where there are many)
     #[arg(long, value_name = "SPAN", value_parser = span)]
     pub time_limit: Option<Duration>,
@@ -171,6 +180,14 @@ pub struct Search {
     /// Go on from a checkpoint
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub enum StartArg {
+    /// Distances, periodogram, local differences
+    Data,
+    /// Fixed multiples of the median distance
+    Paper,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]

@@ -48,6 +48,7 @@ pub fn backtest(forecaster: &Forecaster, data: &Dataset, steps: usize, origins: 
         let message = format!("{origins} origins of {steps} steps leave fewer than 8 of {n} rows to learn from");
         return Err(Error::option("backtest", message).with_hint("fewer origins, or a shorter horizon"));
     }
+    let forecaster = &forecaster.clone().horizon(steps);
     let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
     let levels = [80.0, 95.0];
     let mut results: Vec<(String, Vec<Forecast>)> = vec![("covary".into(), vec![])];

@@ -1,6 +1,7 @@
 //! Which kernels, starts and links make a forecast, and with what weights: judged by the evidence and by forecasting
 //! parts of the past from what came before them. Several good ones are averaged rather than one trusted.
 
+use super::Effort;
 use super::rolling::Rolling;
 use crate::data::{Dataset, Points};
 use crate::error::Result;
@@ -25,6 +26,8 @@ const RIVALS: [&str; 11] = [
     "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
     "LIN + MAT12 + PER + PER",
 ];
+/// Those of a quick search.
+const QUICK: [&str; 4] = ["MAT12", "LIN + MAT12", "LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 /// Beyond this many rows the network alone is fitted, and judged by its evidence.
 const MOST_ROWS: usize = 3000;
 /// Up to this many rows there are several origins.
@@ -67,6 +70,7 @@ pub(super) struct Question<'a> {
     pub links: &'a [Link],
     /// Steps that will be forecast, where they are known.
     pub horizon: Option<usize>,
+    pub effort: Effort,
     pub resume: &'a [(Link, Vec<Option<State>>)],
 }
 
@@ -81,10 +85,16 @@ pub(super) struct Chosen {
 impl Question<'_> {
     /// Fits, judges and averages.
     pub fn answer(&self, watch: &(impl Fn(Link, Step) -> ControlFlow<()> + Sync)) -> Result<Chosen> {
-        let origins = origins(self.data.n(), self.horizon);
+        let mut origins = origins(self.data.n(), self.horizon);
+        let mut rival_texts = &RIVALS[..];
+        if self.effort == Effort::Quick {
+            origins.truncate(1);
+            rival_texts = &QUICK;
+        }
+        let origins = origins;
         let rivals = self.fit.kernel().is_network() && self.data.n() <= MOST_ROWS && !self.fit.is_alone();
         let mut entries: Vec<(Kernel, Link)> = Vec::new();
-        for text in RIVALS.iter().filter(|_| rivals) {
+        for text in rival_texts.iter().filter(|_| rivals) {
             for &link in self.links {
                 entries.push((text.parse()?, link));
             }
@@ -314,7 +324,7 @@ mod tests {
 
     #[test]
     fn rivals_are_kernels() {
-        for text in RIVALS {
+        for text in RIVALS.iter().chain(&QUICK) {
             assert!(text.parse::<Kernel>().is_ok(), "{text}");
         }
     }

@@ -109,6 +109,7 @@ fn fill(outcome: &mut Outcome, plan: &Plan, table: &Table, series: &Series) -> R
     let data = Dataset::from_table(&table.select(&series.rows), choice)?;
     outcome.rows = data.n();
     let ahead = data.ahead_to(horizon)?;
+    let forecaster = forecaster.clone().horizon(ahead.len());
     let fitted = forecaster.run(&data).and_then(|fitted| Ok((fitted.ahead(horizon, levels)?, fitted)));
     match fitted.and_then(checked) {
         Ok((forecast, fitted)) => {

@@ -38,6 +38,16 @@ pub enum Transform {
     Auto,
 }
 
+/// How much is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// All rivals, judged from several origins.
+    #[default]
+    Full,
+    /// A few rivals and one origin, for many series at once.
+    Quick,
+}
+
 /// How series are forecast: a fit, a transform, levels of intervals.
 ///
 /// ```
@@ -56,6 +66,7 @@ pub struct Forecaster {
     fit: Fit,
     transform: Transform,
     horizon: Option<usize>,
+    effort: Effort,
     resume: Vec<(Link, Vec<Option<State>>)>,
 }
 
@@ -94,7 +105,7 @@ pub struct Forecast {
 impl Forecaster {
     /// Forecasts by this fit, the transform chosen by evidence.
     pub fn new(fit: Fit) -> Self {
-        Self { fit, transform: Transform::Auto, horizon: None, resume: vec![] }
+        Self { fit, transform: Transform::Auto, horizon: None, effort: Effort::Full, resume: vec![] }
     }
 
     /// What is done to the target first.
@@ -108,6 +119,13 @@ impl Forecaster {
     #[must_use]
     pub fn horizon(mut self, steps: usize) -> Self {
         self.horizon = Some(steps);
+        self
+    }
+
+    /// How much is tried.
+    #[must_use]
+    pub fn effort(mut self, effort: Effort) -> Self {
+        self.effort = effort;
         self
     }
 
@@ -150,9 +168,9 @@ impl Forecaster {
             Transform::Auto if lowest.is_some() || !spread_grows(data.y()) => &[Link::Identity],
             Transform::Auto => &[Link::Identity, Link::Log],
         };
-        let (fit, horizon, resume) = (&self.fit, self.horizon, &self.resume[..]);
+        let (fit, horizon, effort, resume) = (&self.fit, self.horizon, self.effort, &self.resume[..]);
         let in_order = data.select(&by_time(data));
-        let chosen = Question { fit, data: &in_order, links, horizon, resume }.answer(&watch)?;
+        let chosen = Question { fit, data: &in_order, links, horizon, effort, resume }.answer(&watch)?;
         let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
         let Chosen { model, evidence, rolling } = chosen;
         let notes = notes(&model, links);

@@ -6,6 +6,7 @@ mod bad_data;
 mod golden;
 mod kernels;
 mod kit;
+mod learning;
 mod models;
 mod optim;
 mod paper;

@@ -1,13 +1,13 @@
 //! `covary fit`: a table becomes a model file.
 
-use crate::args::{Common, Fit as Args, MethodArg, OptimizerArg, Search};
+use crate::args::{Common, Fit as Args, MethodArg, OptimizerArg, Search, StartArg};
 use crate::checkpoint::{self, Checkpoint};
 use crate::failure::Failure;
 use crate::input::{check_memory, peak_memory};
 use crate::output::{Talk, check_writable, print_json, short, write_file};
 use crate::progress::{Place, Watch};
 use covary::data::Choice;
-use covary::fit::{Link, Standardize};
+use covary::fit::{Link, Standardize, StartFrom};
 use covary::kernel::Task;
 use covary::optim::Adam;
 use covary::{Dataset, Fit, Kernel};
@@ -31,6 +31,18 @@ impl Search {
         }
         if let Some(limit) = self.time_limit {
             fit = fit.time_limit(limit);
+        }
+        if self.start == StartArg::Paper {
+            fit = fit.start(StartFrom::Paper);
+        }
+        if self.alone {
+            fit = fit.rivals(vec![]);
+        }
+        if let Some(members) = self.members {
+            if members == 0 {
+                return Err(Failure::usage("members", "at least one is needed"));
+            }
+            fit = fit.members(members);
         }
         Ok((fit, iterations, restarts))
     }

@@ -10,8 +10,8 @@ use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
 use covary::fit::Link;
 use covary::forecast::{
-    Backtest, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest, findings,
-    forecast_all,
+    Backtest, Effort, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest,
+    findings, forecast_all,
 };
 use covary::kernel::Task;
 use covary::plot::{Colour, Terminal};
@@ -23,8 +23,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Iterations and restarts of one series, and of one of many.
-const ONE: (usize, usize) = (300, 4);
-const MANY: (usize, usize) = (100, 1);
+const ONE: (usize, usize) = (150, 3);
+const MANY: (usize, usize) = (60, 1);
 /// The time of one of many, unless asked for otherwise: far more than any but a huge one needs.
 const BUDGET: Duration = Duration::from_secs(60);
 
@@ -95,7 +95,7 @@ fn one(
         return Err(Failure::usage("backtest", message));
     }
     check_memory(&fit, data.n(), 1, talk)?;
-    let forecaster = forecaster(args, fit);
+    let forecaster = forecaster(args, fit).horizon(steps);
     let task = format!("forecast of one series, transform {}", args.transform.name());
     let mut checkpoint =
         Checkpoint::new(&task, &args.search.kernel, common.seed, restarts, checkpoint::fingerprint(&data));
@@ -277,7 +277,7 @@ fn many(
     }
     let place = Place::of(args.search.kept(), &[args.output.as_ref(), args.status.as_ref()]);
     let watch = Watch::new(talk, rest.len() as u64, checkpoint, place);
-    let forecaster = forecaster(args, fit);
+    let forecaster = forecaster(args, fit).effort(Effort::Quick);
     let plan = Plan { forecaster: &forecaster, choice, horizon, levels: &args.interval };
     let mut fresh = forecast_all(&plan, table, &rest, |o| watch.done(o), &AtomicBool::new(false)).into_iter();
     let outcomes: Vec<Outcome> =

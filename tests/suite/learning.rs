@@ -1,0 +1,146 @@
+//! What a fit promises whatever the data: units and the order of rows do not matter, equal rows merge exactly, averages
+//! are honest, models of older versions open.
+
+use crate::kit::rng;
+use covary::fit::{Link, Priors};
+use covary::gp::{Exact, Repeats};
+use covary::program::{Inputs, Program};
+use covary::{Dataset, Fit, Kernel, Model, Points, Threads};
+use rand::RngExt;
+
+fn waves(n: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut rng = rng(5);
+    let rows: Vec<Vec<f64>> = (0..n).map(|_| vec![rng.random_range(-2.0..2.0), rng.random_range(0.0..5.0)]).collect();
+    let y = rows.iter().map(|r| (2.0 * r[0]).sin() + 0.3 * r[1] + 0.1 * rng.random_range(-1.0..1.0)).collect();
+    (rows, y)
+}
+
+fn fit() -> Fit {
+    let network = Kernel::nkn("LIN, RBF, RQ", "Linear4-Product2-Linear1").unwrap();
+    Fit::new(network).restarts(2).iterations(60)
+}
+
+#[test]
+fn units_and_the_order_of_rows_do_not_matter() {
+    let (rows, y) = waves(60);
+    let test = [[0.3, 1.0], [-1.5, 4.0], [2.5, 5.5]];
+    let data = |rows: &[Vec<f64>], y: &[f64]| Dataset::new(Points::from_rows(rows).unwrap(), y.to_vec()).unwrap();
+    let plain = fit().run(&data(&rows, &y)).unwrap().predict(&Points::from_rows(&test).unwrap()).unwrap();
+
+    let (a, b) = (37.5, -1200.0);
+    let other: Vec<f64> = y.iter().map(|v| a * v + b).collect();
+    let moved: Vec<Vec<f64>> = rows.iter().map(|r| vec![1e3 * r[0] - 7.0, 0.01 * r[1] + 3.0]).collect();
+    let moved_test: Vec<Vec<f64>> = test.iter().map(|r| vec![1e3 * r[0] - 7.0, 0.01 * r[1] + 3.0]).collect();
+    let scaled = fit().run(&data(&moved, &other)).unwrap().predict(&Points::from_rows(&moved_test).unwrap()).unwrap();
+    for i in 0..test.len() {
+        assert!((scaled.mean[i] - (a * plain.mean[i] + b)).abs() <= 1e-6 * a, "{scaled:?} {plain:?}");
+        assert!((scaled.variance_y[i] / (a * a * plain.variance_y[i]) - 1.0).abs() <= 1e-6);
+    }
+
+    let order: Vec<usize> = (0..60).map(|i| (i * 37) % 60).collect();
+    let shuffled = fit().run(&data(
+        &order.iter().map(|&i| rows[i].clone()).collect::<Vec<_>>(),
+        &order.iter().map(|&i| y[i]).collect::<Vec<_>>(),
+    ));
+    let shuffled = shuffled.unwrap().predict(&Points::from_rows(&test).unwrap()).unwrap();
+    for i in 0..test.len() {
+        assert!((shuffled.mean[i] - plain.mean[i]).abs() <= 1e-6, "{shuffled:?} {plain:?}");
+        assert!((shuffled.variance_y[i] / plain.variance_y[i] - 1.0).abs() <= 1e-6);
+    }
+}
+
+/// Evidence, its slopes and leave-one-out predictions of merged rows are those of all rows.
+#[test]
+fn equal_rows_merge_exactly() {
+    let (mut rows, mut y) = waves(20);
+    for i in [3, 3, 7, 12] {
+        rows.push(rows[i].clone());
+        y.push(y[i] + 0.3 * (i as f64).cos() + 0.1 * y.len() as f64);
+    }
+    let x = Points::from_rows(&rows).unwrap();
+    let merged = Repeats::merge(&x, &y).expect("four rows repeat");
+    assert_eq!((merged.rows.len(), merged.repeats.rows()), (20, 24));
+    let kernel: Kernel = "RBF + LIN".parse::<Kernel>().unwrap().bind_to(2).unwrap();
+    let (program, theta, noise) = (Program::compile(&kernel, 2).unwrap(), kernel.values(), 0.07);
+    let (all, few) = (Inputs::new(x.clone()), Inputs::new(x.select(&merged.rows)));
+    let mut whole = Exact::new(&program, &all, &y, Threads::One).unwrap();
+    let part = Exact::new(&program, &few, &merged.y, Threads::One).unwrap();
+    let mut part = part.with_repeats(&merged.repeats).unwrap();
+    let (mut g, mut h) = (vec![0.0; theta.len()], vec![0.0; theta.len()]);
+    let (value, slope, loo) = whole.gradient_and_loo(&theta, noise, &mut g).unwrap();
+    let (merged_value, merged_slope, merged_loo) = part.gradient_and_loo(&theta, noise, &mut h).unwrap();
+    assert!((value - merged_value).abs() < 1e-9 * value.abs(), "{value} {merged_value}");
+    assert!((slope - merged_slope).abs() < 1e-8 * slope.abs(), "{slope} {merged_slope}");
+    for (a, b) in g.iter().zip(&h) {
+        assert!((a - b).abs() < 1e-8 * a.abs().max(1.0), "{g:?} {h:?}");
+    }
+    assert!(
+        (loo.log_density - merged_loo.log_density).abs() < 1e-9,
+        "{} {}",
+        loo.log_density,
+        merged_loo.log_density
+    );
+    assert!((loo.rmse - merged_loo.rmse).abs() < 1e-9);
+    let (again, other) = part.leave_one_out(&theta, noise).unwrap();
+    assert!((again - value).abs() < 1e-9 * value.abs() && (other.rmse - loo.rmse).abs() < 1e-9);
+
+    // A whole fit sees the same likelihood, and says what it did.
+    let data = Dataset::new(x, y).unwrap();
+    let model = Fit::new(Kernel::rbf()).restarts(1).iterations(30).run(&data).unwrap();
+    assert!(model.account().notes.iter().any(|n| n.contains("4 rows have the inputs of another")));
+    assert_eq!(model.n(), 20);
+    // White noise tells equal rows apart: nothing is merged then.
+    let apart = Fit::new("RBF + WN".parse().unwrap()).restarts(1).iterations(5).run(&data).unwrap();
+    assert_eq!(apart.n(), 24);
+}
+
+#[test]
+fn an_average_is_a_mixture_of_its_members() {
+    let (rows, y) = waves(40);
+    let data = Dataset::new(Points::from_rows(&rows).unwrap(), y).unwrap();
+    let one = |kernel: Kernel| Fit::new(kernel).restarts(1).iterations(30).run(&data).unwrap();
+    let (a, b) = (one(Kernel::rbf()), one(Kernel::matern52()));
+    let at = Points::from_rows(&[[0.1, 2.0], [3.0, 6.0]]).unwrap();
+    let (pa, pb) = (a.predict(&at).unwrap(), b.predict(&at).unwrap());
+    let both = Model::average(vec![(a, 3.0), (b, 1.0)]).unwrap();
+    let p = both.predict(&at).unwrap();
+    for i in 0..2 {
+        let mean = 0.75 * pa.mean[i] + 0.25 * pb.mean[i];
+        let second = 0.75 * (pa.variance_y[i] + pa.mean[i].powi(2)) + 0.25 * (pb.variance_y[i] + pb.mean[i].powi(2));
+        assert!((p.mean[i] - mean).abs() < 1e-12);
+        assert!((p.variance_y[i] - (second - mean * mean)).abs() < 1e-10);
+    }
+    assert_eq!(both.mean(&at).unwrap().len(), 2);
+    let bytes = both.to_bytes().unwrap();
+    let back = Model::from_bytes(&bytes, "mixture".as_ref()).unwrap();
+    assert_eq!(back.predict(&at).unwrap(), p);
+    assert_eq!(back.to_bytes().unwrap(), bytes);
+    let samples = both.sample_y(&at, 400, 1).unwrap();
+    let middle = samples.iter().map(|s| s[0]).sum::<f64>() / 400.0;
+    assert!((middle - p.mean[0]).abs() < 5.0 * (p.variance_y[0] / 400.0).sqrt());
+}
+
+/// A plain kernel wins where the network has nothing to add, and the account says so.
+#[test]
+fn the_account_names_who_competed() {
+    let (rows, y) = waves(40);
+    let data = Dataset::new(Points::from_rows(&rows).unwrap(), y).unwrap();
+    let model = fit().run(&data).unwrap();
+    let account = model.account();
+    let names: Vec<&str> = account.candidates.iter().map(|c| c.kernel.as_str()).collect();
+    assert!(names.contains(&"RBF") && names.contains(&"MAT52"), "{names:?}");
+    assert!((account.candidates.iter().map(|c| c.weight).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert!(account.loo.crps > 0.0 && account.loo.interval_score_95 > 0.0);
+    let alone = fit().rivals(vec![]).members(1).priors(Priors::Off).run(&data).unwrap();
+    assert_eq!(alone.members().len(), 1);
+    assert_eq!(alone.link(), Link::Identity);
+}
+
+#[test]
+fn a_model_of_the_first_version_still_opens() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/files/model-1.covary");
+    let model = Model::open(path).unwrap();
+    assert_eq!((model.n(), model.members().len()), (30, 1));
+    let p = model.predict(&Points::from_column(&[0.0]).unwrap()).unwrap();
+    assert!(p.mean[0].is_finite() && p.variance_y[0] > 0.0);
+}
