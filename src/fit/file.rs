@@ -7,8 +7,9 @@ use super::member::{Member, Parts};
 use super::model::Model;
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::Repeats;
+use crate::gp::{Process, Repeats, SparsePosterior, Summary};
 use crate::kernel::Kernel;
+use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -39,6 +40,9 @@ struct StoredMember {
     known_noise: Option<Vec<f64>>,
     /// Targets of rows that were merged, group after group, and where each group begins.
     merged: Option<(Vec<usize>, Vec<f64>)>,
+    /// What a sparse process has kept of its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sparse: Option<Summary>,
 }
 
 /// Version 1: a single member.
@@ -69,6 +73,7 @@ impl From<Body1> for Body {
             targets: b.targets,
             known_noise: b.known_noise,
             merged: None,
+            sparse: None,
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
         Self { encoding, target, rows, inputs, members: vec![member], widening: 1.0, account: b.account }
@@ -99,6 +104,10 @@ impl Model {
             targets: m.y.clone(),
             known_noise: m.known.clone(),
             merged: m.repeats.as_ref().map(|r| (r.first().to_vec(), r.targets().to_vec())),
+            sparse: match &m.process {
+                Process::Sparse(p) => Some(p.summary()),
+                Process::Exact(_) => None,
+            },
         };
         let body = Body {
             encoding: self.encoding.clone(),
@@ -188,6 +197,12 @@ impl StoredMember {
         if self.scaling.d() != x.d() || !(self.weight > 0.0 && self.weight <= 1.0) {
             return Err(Error::option("model", "a member does not fit the others"));
         }
+        let kernel = self.kernel.parse::<Kernel>()?.bind_to(x.d())?;
+        if let Some(summary) = self.sparse {
+            let program = Program::compile(&kernel, x.d())?;
+            let posterior = SparsePosterior::from_summary(program, kernel.values(), self.noise, summary)?;
+            return Ok(Member { link: self.link, ..Member::sparse(self.weight, kernel, self.scaling, posterior) });
+        }
         let repeats = self.merged.map(|(first, targets)| {
             let ascending = first.windows(2).all(|w| w[0] < w[1]);
             let fits = first.len() == x.n() + 1 && first.first() == Some(&0) && first.last() == Some(&targets.len());
@@ -198,7 +213,7 @@ impl StoredMember {
         });
         let parts = Parts {
             weight: self.weight,
-            kernel: self.kernel.parse::<Kernel>()?.bind_to(x.d())?,
+            kernel,
             noise: self.noise,
             link: self.link,
             scaling: self.scaling,

@@ -5,17 +5,20 @@ mod candidate;
 mod file;
 mod link;
 mod member;
+mod method;
 mod mixture;
 mod model;
 mod objective;
 mod periodogram;
 mod problem;
+mod sparse;
 mod start;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
 pub use link::Link;
 pub use member::Member;
+pub use method::{Method, Plan};
 pub use mixture::{Mixture, Part};
 pub use model::Model;
 pub use objective::Priors;
@@ -23,7 +26,7 @@ pub use start::StartFrom;
 
 use crate::data::Dataset;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::{Exact, LeaveOneOut};
+use crate::gp::LeaveOneOut;
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State};
 use crate::program::Program;
@@ -39,6 +42,9 @@ use std::time::{Duration, Instant};
 
 /// From this size on one restart after another uses all threads; below, restarts run beside each other.
 const LARGE: usize = 800;
+
+/// The most iterations of a start, unless another number is asked for.
+const ITERATIONS: usize = 300;
 
 /// Are inputs and target brought to mean nought and deviation one before fitting?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,7 +74,7 @@ pub struct Fit {
     members: usize,
     restarts: usize,
     seed: u64,
-    iterations: usize,
+    iterations: Option<usize>,
     optimizer: Optimizer,
     standardize: Standardize,
     start: StartFrom,
@@ -77,6 +83,9 @@ pub struct Fit {
     time: Option<Duration>,
     interrupt: Option<Arc<AtomicBool>>,
     resume: Vec<Option<State>>,
+    method: Method,
+    inducing: Option<usize>,
+    memory: Option<usize>,
 }
 
 /// What is seen of a running fit.
@@ -99,7 +108,7 @@ impl Fit {
             members: 6,
             restarts: 4,
             seed: 0,
-            iterations: 300,
+            iterations: None,
             optimizer: Lbfgs { history: 20, longest_step: Some(2.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
             start: StartFrom::Data,
@@ -108,6 +117,9 @@ impl Fit {
             time: None,
             interrupt: None,
             resume: vec![],
+            method: Method::Auto,
+            inducing: None,
+            memory: None,
         }
     }
 
@@ -165,7 +177,7 @@ impl Fit {
     /// The most iterations of each start.
     #[must_use]
     pub fn iterations(mut self, iterations: usize) -> Self {
-        self.iterations = iterations;
+        self.iterations = Some(iterations);
         self
     }
 
@@ -246,7 +258,13 @@ impl Fit {
     /// As [`Fit::run`].
     pub fn run_observed(&self, data: &Dataset, observer: impl Fn(Step) -> ControlFlow<()> + Sync) -> Result<Model> {
         let clock = Instant::now();
-        let problem = self.problem(data)?;
+        self.check(data)?;
+        let plan = self.plan(data)?;
+        if plan.method != Method::Exact {
+            return self.run_sparse(data, &plan, clock, &observer);
+        }
+        let mut problem = self.problem(data)?;
+        problem.notes.extend(plan.note());
         let found = self.search(&problem, clock, &observer)?;
         let weights = self.weights(&problem, &found);
         self.model(&problem, &found, &weights, clock)
@@ -289,7 +307,9 @@ impl Fit {
         let mut chosen: Vec<(&Candidate, f64)> = taken.collect();
         chosen.sort_by(|a, b| b.1.total_cmp(&a.1));
         let seconds = clock.elapsed().as_secs_f64();
-        let account = Account::new(account::Facts { problem, found, weights, seconds, seed: self.seed });
+        let loo = LooAccount::new(problem, found, weights);
+        let method = Method::Exact.name();
+        let account = Account::new(account::Facts { problem, found, weights, method, loo, seconds, seed: self.seed });
         Model::of(problem, &chosen, account)
     }
 
@@ -332,7 +352,7 @@ impl Fit {
             })
             .collect();
         let limits = Limits {
-            iterations: self.iterations,
+            iterations: self.iterations.unwrap_or(ITERATIONS),
             time: self.time.map(|t| t.saturating_sub(clock.elapsed())),
             interrupt: self.interrupt.clone(),
             ..Limits::default()
@@ -400,12 +420,6 @@ impl Fit {
             return Err(ErrorKind::NotFinite { row, column: data.inputs()[column].clone(), found }.into());
         }
         Ok(())
-    }
-
-    /// Bytes that fitting n rows of d columns takes, and what decides it.
-    pub fn memory(&self, n: usize, d: usize) -> usize {
-        let beside = if n >= LARGE { 1 } else { self.restarts.min(rayon::current_num_threads()) };
-        Exact::memory(n) * beside + 8 * n * (d + 4)
     }
 }
 

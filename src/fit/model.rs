@@ -123,7 +123,7 @@ impl Model {
 
     /// Number of observations; rows that were merged count as one.
     pub fn n(&self) -> usize {
-        self.members[0].posterior.n()
+        self.members[0].process.n()
     }
 
     /// What was done to the target of the heaviest member before it was fitted.
@@ -222,7 +222,7 @@ impl Model {
             if mine.is_empty() {
                 continue;
             }
-            let own = member.posterior.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
+            let own = member.process.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
             let sd = noise(member);
             for (s, mut values) in mine.into_iter().zip(own) {
                 for v in &mut values {

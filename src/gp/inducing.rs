@@ -44,7 +44,7 @@ pub fn check_inducing(z: &Points, n: usize) -> Result<()> {
 }
 
 /// Are there as many rows as inducing points, and any at all?
-pub(super) fn check_number(m: usize, n: usize) -> Result<()> {
+pub(crate) fn check_number(m: usize, n: usize) -> Result<()> {
     if n == 0 {
         return Err(ErrorKind::TooFewRows { found: 0, needed: 1 }.into());
     }
@@ -63,31 +63,46 @@ fn bits(row: &[f64]) -> Vec<u64> {
     row.iter().map(|v| (v + 0.0).to_bits()).collect()
 }
 
-/// A random choice of at most `size` rows in one pass, in the order of the rows; all of them where there are no more.
+/// The inputs of a random choice of at most `size` rows; see [`sample`].
 ///
 /// # Errors
 /// When the rows cannot be read.
 pub fn sample_rows(rows: &dyn Rows, size: usize, seed: u64) -> Result<Points> {
+    Ok(sample(rows, size, seed)?.0)
+}
+
+/// A random choice of at most `size` rows with their targets in one pass, in the order of the rows; all of them where
+/// there are no more.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub fn sample(rows: &dyn Rows, size: usize, seed: u64) -> Result<(Points, Vec<f64>)> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut kept: Vec<(usize, Vec<f64>)> = Vec::new();
+    let mut kept: Vec<(usize, Vec<f64>, f64)> = Vec::new();
     let mut seen = 0;
-    rows.each(&mut |x, _| {
-        for i in 0..x.n() {
+    rows.each(&mut |x, y| {
+        for (i, &y) in y.iter().enumerate() {
             // Row number s stays with probability size/s.
             if kept.len() < size {
-                kept.push((seen, x.row(i)));
+                kept.push((seen, x.row(i), y));
             } else {
                 let at = rng.random_range(0..=seen);
                 if at < size {
-                    kept[at] = (seen, x.row(i));
+                    kept[at] = (seen, x.row(i), y);
                 }
             }
             seen += 1;
         }
         Ok(())
     })?;
-    kept.sort_by_key(|(row, _)| *row);
-    Points::from_rows(&kept.into_iter().map(|(_, row)| row).collect::<Vec<_>>())
+    kept.sort_by_key(|(row, ..)| *row);
+    let y = kept.iter().map(|(.., y)| *y).collect();
+    Ok((Points::from_rows(&kept.into_iter().map(|(_, row, _)| row).collect::<Vec<_>>())?, y))
+}
+
+/// How many rows differ.
+pub(crate) fn count_distinct(x: &Points) -> usize {
+    (0..x.n()).map(|i| bits(&x.row(i))).collect::<HashSet<_>>().len()
 }
 
 /// m inducing points for these rows; of more rows than can be handled take a sample first ([`sample_rows`]). The same
