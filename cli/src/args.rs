@@ -153,6 +153,17 @@ pub enum MethodArg {
     Iterative,
 }
 
+impl From<MethodArg> for covary::fit::Method {
+    fn from(method: MethodArg) -> Self {
+        match method {
+            MethodArg::Auto => Self::Auto,
+            MethodArg::Exact => Self::Exact,
+            MethodArg::Sparse => Self::Sparse,
+            MethodArg::Iterative => Self::Iterative,
+        }
+    }
+}
+
 #[derive(Args)]
 pub struct Fit {
     /// The table: CSV, TSV, gzipped or not, Parquet, Arrow IPC; `-` for standard input

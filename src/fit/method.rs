@@ -107,12 +107,10 @@ impl Fit {
     pub fn plan_for(&self, n: usize, d: usize, known_noise: bool) -> Result<Plan> {
         let free = self.memory.or_else(memory::available);
         let exact = self.memory(n, d);
+        let inducing = self.inducing.unwrap_or(default_inducing(n));
+        let sparse = sparse_memory(n, d, inducing);
         let plan = |method: Method, why: Option<String>| {
-            let inducing = if method == Method::Sparse { self.inducing.unwrap_or(default_inducing(n)) } else { 0 };
-            let memory = match method {
-                Method::Sparse => sparse_memory(n, d, inducing),
-                _ => exact,
-            };
+            let (inducing, memory) = if method == Method::Sparse { (inducing, sparse) } else { (0, exact) };
             Plan { method, inducing, memory, why }
         };
         if self.inducing.is_some() && matches!(self.method, Method::Exact | Method::Iterative) {
@@ -134,7 +132,7 @@ impl Fit {
             plan(Method::Exact, Some("known noise of each row needs it".into()))
         } else if self.kernel.tells_rows_apart() {
             plan(Method::Exact, Some("the kernel has white noise, which inducing points cannot carry".into()))
-        } else if let Some(free) = free.filter(|free| exact > *free) {
+        } else if let Some(free) = free.filter(|free| exact > *free && sparse < exact) {
             let why = format!("the exact one needs {} MB for {n} rows, {} MB are available", exact >> 20, free >> 20);
             plan(Method::Sparse, Some(why))
         } else if n > EXACT_ROWS {
@@ -143,6 +141,19 @@ impl Fit {
         } else {
             plan(Method::Exact, Some(format!("{n} rows, at most {EXACT_ROWS}")))
         })
+    }
+
+    /// What a fit of a file will do that is read in pieces of this many rows: the sparse method, whatever is asked.
+    pub(super) fn plan_for_stream(&self, n: usize, chunk: usize) -> Result<Plan> {
+        if matches!(self.method, Method::Exact | Method::Iterative) {
+            let message = format!("the {} method needs all rows in memory", self.method.name());
+            return Err(Error::option("method", message).with_hint("rows stay in their file with the sparse method"));
+        }
+        crate::gp::check_number(self.inducing.unwrap_or(1), n)?;
+        let inducing = self.inducing.unwrap_or(default_inducing(n));
+        let memory = Sparse::memory(n, inducing, chunk) + Exact::memory(START.min(n));
+        let why = (self.method == Method::Auto).then(|| "the rows stay in their file".to_string());
+        Ok(Plan { method: Method::Sparse, inducing, memory, why })
     }
 
     /// Bytes that fitting n rows of d columns by the exact method takes, and what decides it.
@@ -154,13 +165,13 @@ impl Fit {
 
 /// Rows in memory, the work of an evaluation, and the exact fit it starts from.
 fn sparse_memory(n: usize, d: usize, m: usize) -> usize {
-    Sparse::memory(m, CHUNK.min(n)) + Exact::memory(START.min(n)) + 16 * n * (d + 1)
+    Sparse::memory(n, m, CHUNK) + Exact::memory(START.min(n)) + 16 * n * (d + 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kernel;
+    use crate::kernel::Kernel;
 
     fn auto(n: usize, free: usize) -> Plan {
         Fit::new(Kernel::rbf()).memory_limit(free).plan_for(n, 4, false).unwrap()
@@ -177,9 +188,9 @@ mod tests {
 
     #[test]
     fn memory_decides_first() {
-        let need = Fit::new(Kernel::rbf()).memory(1000, 4);
-        assert_eq!(auto(1000, need).method, Method::Exact);
-        let short = auto(1000, need - 1);
+        let need = Fit::new(Kernel::rbf()).memory(2400, 4);
+        assert_eq!(auto(2400, need).method, Method::Exact);
+        let short = auto(2400, need - 1);
         assert_eq!(short.method, Method::Sparse);
         assert!(short.why.unwrap().contains("are available"));
     }

@@ -13,6 +13,7 @@ mod periodogram;
 mod problem;
 mod sparse;
 mod start;
+mod stream;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
@@ -400,8 +401,18 @@ impl Fit {
     }
 
     fn check(&self, data: &Dataset) -> Result<()> {
-        if data.n() < 2 {
-            return Err(Error::new(ErrorKind::TooFewRows { found: data.n(), needed: 2 }));
+        self.check_options(data.n())?;
+        if let Some(column) = (0..data.d()).find(|&c| data.x().column(c).iter().any(|v| !v.is_finite())) {
+            let row = data.x().column(column).iter().position(|v| !v.is_finite()).unwrap_or(0);
+            let found = data.x().column(column)[row];
+            return Err(ErrorKind::NotFinite { row, column: data.inputs()[column].clone(), found }.into());
+        }
+        Ok(())
+    }
+
+    fn check_options(&self, n: usize) -> Result<()> {
+        if n < 2 {
+            return Err(Error::new(ErrorKind::TooFewRows { found: n, needed: 2 }));
         }
         if self.restarts == 0 {
             return Err(Error::option("restarts", "at least one start is needed"));
@@ -413,11 +424,6 @@ impl Fit {
                 "noise",
                 format!("a standard deviation must be finite and not negative: {sd}"),
             ));
-        }
-        if let Some(column) = (0..data.d()).find(|&c| data.x().column(c).iter().any(|v| !v.is_finite())) {
-            let row = data.x().column(column).iter().position(|v| !v.is_finite()).unwrap_or(0);
-            let found = data.x().column(column)[row];
-            return Err(ErrorKind::NotFinite { row, column: data.inputs()[column].clone(), found }.into());
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 //! other units or another order of rows make the same problem, and so the same fit.
 
 use super::Standardize;
-use crate::data::{Dataset, Points, Scaling};
+use crate::data::{Dataset, Points, Scaling, Stream};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
 use crate::kernel::Kernel;
@@ -77,6 +77,28 @@ impl Problem {
             columns: data.inputs().to_vec(),
             rows: data.n(),
             notes,
+        })
+    }
+
+    /// Some rows of a stream, standardised with all of them.
+    pub fn of_stream(
+        stream: &Stream,
+        scaling: &Scaling,
+        (x, y): (Points, Vec<f64>),
+        noise: Option<f64>,
+    ) -> Result<Self> {
+        Ok(Self {
+            fixed_noise: noise.map(|sd| scaling.noise(sd * sd).max(NOISE_FLOOR)),
+            scaling: scaling.clone(),
+            x: Inputs::new(x),
+            rows: y.len(),
+            y,
+            known: None,
+            repeats: None,
+            encoding: stream.encoding().clone(),
+            target: stream.target_name().unwrap_or("y").to_string(),
+            columns: stream.encoding().names(),
+            notes: stream.notes().to_vec(),
         })
     }
 

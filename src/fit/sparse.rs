@@ -34,7 +34,7 @@ const POOL: usize = 10_000;
 /// Where a sparse fit takes its rows from.
 pub(super) struct Source<'a> {
     pub rows: &'a dyn Rows,
-    /// Number of rows.
+    /// Number of rows; where some may be dropped on reading, the most there can be.
     pub n: usize,
     /// Some of them, which are fitted exactly to begin with; also names, scaling and notes.
     pub some: Problem,
@@ -87,8 +87,7 @@ impl Fit {
         plan: &Plan,
         clock: Instant,
     ) -> Result<Vec<f64>> {
-        let iterations = Some(self.iterations.map_or(START_ITERATIONS, |asked| asked.min(START_ITERATIONS)));
-        let first = Fit { iterations, resume: vec![], ..self.clone() };
+        let first = Fit { iterations: Some(START_ITERATIONS), resume: vec![], ..self.clone() };
         let found =
             first.search_one(&self.kernel, self.restarts, &source.some, clock, &|_: Step| ControlFlow::Continue(()))?;
         let mut raw = found.outcomes[crate::optim::best(&found.outcomes)?].theta.clone();
@@ -217,8 +216,12 @@ impl Fit {
             jitter: posterior.jitter(),
         };
         let found = Found { outcomes: vec![outcome], candidates: vec![candidate] };
+        let mut problem = Problem { rows: posterior.n(), ..some.clone() };
+        if posterior.n() < source.n {
+            problem.notes.push(format!("{} rows with missing cells dropped", source.n - posterior.n()));
+        }
         let account = Account::new(account::Facts {
-            problem: &Problem { rows: source.n, ..some.clone() },
+            problem: &problem,
             found: &found,
             weights: &[1.0],
             method: "sparse",

@@ -10,6 +10,7 @@ mod models;
 mod optim;
 mod paper;
 mod plots;
+mod scale;
 mod sparse;
 mod tables;
 mod text;
