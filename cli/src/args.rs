@@ -320,7 +320,7 @@ pub struct Bench {
 
 #[derive(Subcommand)]
 pub enum BenchWhat {
-    /// One evaluation of the evidence with every gradient, beside the bare Cholesky factor and inverse
+    /// One evaluation of the evidence with every gradient, beside the bare linear algebra it cannot do without
     Evidence(BenchEvidence),
 }
 

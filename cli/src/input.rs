@@ -162,8 +162,7 @@ pub fn check_memory_of_many(fit: &Fit, count: usize, longest: usize, talk: &Talk
 }
 
 /// The same for a measurement, which needs no more than the evaluation and its floor.
-pub fn check_memory_of_bench(n: usize) -> Result<(), Failure> {
-    let memory = |n: usize| n.saturating_mul(n).saturating_mul(5 * 8).saturating_add(8 << 20);
+pub fn check_memory_of_bench(n: usize, memory: impl Fn(usize) -> usize) -> Result<(), Failure> {
     let Some(free) = available().filter(|free| memory(n) > *free) else { return Ok(()) };
     let message = format!("{} are needed, {} are available", bytes(memory(n)), bytes(free));
     Err(Failure::refused("memory", message, format!("about {} rows fit here", most_rows(free, memory))))

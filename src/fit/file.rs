@@ -7,7 +7,7 @@ use super::member::{Member, Parts};
 use super::model::Model;
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::{Process, Repeats, SparsePosterior, Summary};
+use crate::gp::{IterativePosterior, Process, Repeats, SparsePosterior, Summary};
 use crate::kernel::Kernel;
 use crate::program::Program;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ struct StoredMember {
     /// What a sparse process has kept of its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sparse: Option<Summary>,
+    /// Weights of the rows, where they were found iteratively; the sparse process then is that of the variances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<f64>>,
 }
 
 /// Version 1: a single member.
@@ -74,6 +77,7 @@ impl From<Body1> for Body {
             known_noise: b.known_noise,
             merged: None,
             sparse: None,
+            weights: None,
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
         Self { encoding, target, rows, inputs, members: vec![member], widening: 1.0, account: b.account }
@@ -106,7 +110,12 @@ impl Model {
             merged: m.repeats.as_ref().map(|r| (r.first().to_vec(), r.targets().to_vec())),
             sparse: match &m.process {
                 Process::Sparse(p) => Some(p.summary()),
+                Process::Iterative(p) => Some(p.spread().summary()),
                 Process::Exact(_) => None,
+            },
+            weights: match &m.process {
+                Process::Iterative(p) => Some(p.alpha().to_vec()),
+                _ => None,
             },
         };
         let body = Body {
@@ -200,8 +209,17 @@ impl StoredMember {
         let kernel = self.kernel.parse::<Kernel>()?.bind_to(x.d())?;
         if let Some(summary) = self.sparse {
             let program = Program::compile(&kernel, x.d())?;
-            let posterior = SparsePosterior::from_summary(program, kernel.values(), self.noise, summary)?;
-            return Ok(Member { link: self.link, ..Member::sparse(self.weight, kernel, self.scaling, posterior) });
+            let theta = kernel.values();
+            let sparse = SparsePosterior::from_summary(program.clone(), theta.clone(), self.noise, summary)?;
+            let process = match self.weights {
+                None => Process::Sparse(Box::new(sparse)),
+                Some(alpha) => {
+                    let whole = IterativePosterior::from_weights(program, theta, x, alpha, sparse)?;
+                    Process::Iterative(Box::new(whole))
+                }
+            };
+            let member = Member::of(self.weight, kernel, self.noise, self.scaling, process);
+            return Ok(Member { link: self.link, ..member });
         }
         let repeats = self.merged.map(|(first, targets)| {
             let ascending = first.windows(2).all(|w| w[0] < w[1]);

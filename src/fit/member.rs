@@ -3,7 +3,7 @@
 use super::link::Link;
 use crate::data::{Points, Scaling};
 use crate::error::Result;
-use crate::gp::{Posterior, Prediction, Process, Repeats, SparsePosterior};
+use crate::gp::{Posterior, Prediction, Process, Repeats};
 use crate::kernel::Kernel;
 use crate::program::Program;
 
@@ -44,9 +44,8 @@ impl Member {
         Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, process })
     }
 
-    /// The member of a sparse process, which has no rows of its own.
-    pub(super) fn sparse(weight: f64, kernel: Kernel, scaling: Scaling, posterior: SparsePosterior) -> Self {
-        let (noise, process) = (posterior.noise(), Process::Sparse(Box::new(posterior)));
+    /// The member of a process that does not refer to targets of its own.
+    pub(super) fn of(weight: f64, kernel: Kernel, noise: f64, scaling: Scaling, process: Process) -> Self {
         let (y, link) = (vec![], Link::Identity);
         Self { weight, kernel, noise, link, scaling, y, known: None, repeats: None, process }
     }

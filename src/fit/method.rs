@@ -3,7 +3,7 @@
 use super::{Fit, LARGE};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::gp::{Exact, Sparse};
+use crate::gp::{Effort, Exact, Iterative, Sparse};
 use crate::memory;
 use serde::{Deserialize, Serialize};
 
@@ -107,14 +107,25 @@ impl Fit {
     pub fn plan_for(&self, n: usize, d: usize, known_noise: bool) -> Result<Plan> {
         let free = self.memory.or_else(memory::available);
         let exact = self.memory(n, d);
-        let inducing = self.inducing.unwrap_or(default_inducing(n));
+        let mut inducing = self.inducing.unwrap_or(default_inducing(n));
+        // Fewer points, where the usual number does not fit.
+        while self.inducing.is_none() && inducing > 100 && free.is_some_and(|f| sparse_memory(n, d, inducing) > f) {
+            inducing = inducing / 20 * 10;
+        }
         let sparse = sparse_memory(n, d, inducing);
         let plan = |method: Method, why: Option<String>| {
-            let (inducing, memory) = if method == Method::Sparse { (inducing, sparse) } else { (0, exact) };
+            let (inducing, memory) = match method {
+                Method::Sparse => (inducing, sparse),
+                Method::Iterative => (0, Iterative::memory(n, Effort::default()) + Exact::memory(START.min(n))),
+                _ => (0, exact),
+            };
             Plan { method, inducing, memory, why }
         };
         if self.inducing.is_some() && matches!(self.method, Method::Exact | Method::Iterative) {
             return Err(Error::option("inducing", format!("the {} method has none", self.method.name())));
+        }
+        if self.method == Method::Iterative && known_noise {
+            return Err(Error::option("method", "known noise of each row needs the exact method"));
         }
         if self.method == Method::Sparse || (self.method == Method::Auto && self.inducing.is_some()) {
             if known_noise {
@@ -191,13 +202,14 @@ mod tests {
         let need = Fit::new(Kernel::rbf()).memory(2400, 4);
         assert_eq!(auto(2400, need).method, Method::Exact);
         let short = auto(2400, need - 1);
-        assert_eq!(short.method, Method::Sparse);
+        assert_eq!((short.method, short.inducing), (Method::Sparse, 400));
+        assert!(short.memory < need);
         assert!(short.why.unwrap().contains("are available"));
     }
 
     #[test]
     fn what_inducing_points_cannot_do_stays_exact() {
-        let white = Fit::new(Kernel::rbf() + Kernel::wn()).memory_limit(1);
+        let white = Fit::new(Kernel::rbf() + Kernel::white()).memory_limit(1);
         assert_eq!(white.plan_for(100_000, 2, false).unwrap().method, Method::Exact);
         let fit = Fit::new(Kernel::rbf());
         assert_eq!(fit.plan_for(100_000, 2, true).unwrap().method, Method::Exact);

@@ -3,6 +3,7 @@
 mod account;
 mod candidate;
 mod file;
+mod iterative;
 mod link;
 mod member;
 mod method;
@@ -261,8 +262,10 @@ impl Fit {
         let clock = Instant::now();
         self.check(data)?;
         let plan = self.plan(data)?;
-        if plan.method != Method::Exact {
-            return self.run_sparse(data, &plan, clock, &observer);
+        match plan.method {
+            Method::Sparse => return self.run_sparse(data, &plan, clock, &observer),
+            Method::Iterative => return self.run_iterative(data, &plan, clock, &observer),
+            _ => {}
         }
         let mut problem = self.problem(data)?;
         problem.notes.extend(plan.note());

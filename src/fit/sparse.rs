@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::{Fit, Model, Step, Watch};
 use crate::data::{Dataset, Points};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::{InMemory, Jitter, LeaveOneOut, Placing, Rows, Sparse, SparsePosterior};
+use crate::gp::{InMemory, Jitter, LeaveOneOut, Placing, Process, Rows, Sparse, SparsePosterior};
 use crate::gp::{check_inducing, count_distinct, place_inducing, sample_rows};
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Limits, Outcome, Start};
@@ -52,10 +52,7 @@ impl Fit {
         // Equal rows need not be merged here.
         let problem = Problem::new(data, self.standardize, self.noise, false)?;
         let rows = InMemory::new(problem.x.points(), &problem.y)?;
-        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
-        let mut chosen = rand::seq::index::sample(&mut rng, problem.n(), START.min(problem.n())).into_vec();
-        chosen.sort_unstable();
-        let source = Source { rows: &rows, n: problem.n(), some: problem.subset(&chosen) };
+        let source = Source { rows: &rows, n: problem.n(), some: self.some_of(&problem) };
         self.train(source, plan, clock, observer)
     }
 
@@ -78,6 +75,22 @@ impl Fit {
         self.account(&source, kernel, program, outcome, clock)
     }
 
+    /// Raw numbers of an exact fit of some rows.
+    pub(super) fn start_exact(&self, some: &Problem, clock: Instant) -> Result<Vec<f64>> {
+        let first = Fit { iterations: Some(START_ITERATIONS), resume: vec![], ..self.clone() };
+        let nobody = &|_: Step| ControlFlow::Continue(());
+        let found = first.search_one(&self.kernel, self.restarts, some, clock, nobody)?;
+        Ok(found.outcomes[crate::optim::best(&found.outcomes)?].theta.clone())
+    }
+
+    /// Some rows of a problem, at random.
+    pub(super) fn some_of(&self, problem: &Problem) -> Problem {
+        let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut chosen = rand::seq::index::sample(&mut rng, problem.n(), START.min(problem.n())).into_vec();
+        chosen.sort_unstable();
+        problem.subset(&chosen)
+    }
+
     /// Raw numbers to start from: those of an exact fit of some rows, and inducing points placed under its kernel.
     fn start_sparse(
         &self,
@@ -87,11 +100,9 @@ impl Fit {
         plan: &Plan,
         clock: Instant,
     ) -> Result<Vec<f64>> {
-        let first = Fit { iterations: Some(START_ITERATIONS), resume: vec![], ..self.clone() };
-        let found =
-            first.search_one(&self.kernel, self.restarts, &source.some, clock, &|_: Step| ControlFlow::Continue(()))?;
-        let mut raw = found.outcomes[crate::optim::best(&found.outcomes)?].theta.clone();
-        let evidence = Evidence { problem: &source.some, kernel, program, priors: self.priors, threads: Threads::All };
+        let mut raw = self.start_exact(&source.some, clock)?;
+        let evidence =
+            Evidence { problem: &source.some, kernel, program, priors: self.priors, threads: Threads::All };
         let (theta, _) = evidence.values(&raw);
         let pool = sample_rows(source.rows, POOL.max(plan.inducing), self.seed)?;
         let mut m = plan.inducing;
@@ -119,7 +130,8 @@ impl Fit {
         clock: Instant,
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Outcome> {
-        let evidence = Evidence { problem: &source.some, kernel, program, priors: self.priors, threads: Threads::All };
+        let evidence =
+            Evidence { problem: &source.some, kernel, program, priors: self.priors, threads: Threads::All };
         let (roles, d) = (evidence.roles(), program.d());
         let head = roles.len() + usize::from(source.some.fixed_noise.is_none());
         let length = match &start {
@@ -185,57 +197,87 @@ impl Fit {
         clock: Instant,
     ) -> Result<Model> {
         let (some, d) = (&source.some, program.d());
-        crate::optim::best(std::slice::from_ref(&outcome))?;
-        let evidence =
-            Evidence { problem: some, kernel, program: &program, priors: self.priors, threads: Threads::All };
-        let head = evidence.raw((kernel.values(), 1.0)).len();
-        let (theta, noise) = evidence.values(&outcome.theta[..head]);
+        let (head, (theta, noise)) = self.found(some, kernel, &program, &outcome)?;
         let kernel = kernel.with_values(&theta)?;
         let tail = &outcome.theta[head..];
         let z = Points::from_values(tail.len() / d, d, tail.to_vec())?;
         // What is stored is the kernel's text, so that a model from a file is the same to the bit.
         let posterior = SparsePosterior::new(program, kernel.values(), noise, source.rows, &z, Jitter::default())?;
-        let mut scores = Scores::default();
-        posterior.leave_one_out(source.rows, &mut |y, mean, variance| {
-            let part = Part { weight: 1.0, link: Link::Identity, mean, variance };
-            scores.add(y, &Mixture { parts: vec![part] });
-        })?;
-        let loo = scores.account(&some.scaling);
-        let own = LeaveOneOut {
-            log_density: loo.log_density + some.scaling.target_width().ln(),
-            rmse: loo.rmse / some.scaling.target_width(),
-            ..LeaveOneOut::default()
-        };
-        let candidate = Candidate {
-            name: self.kernel.to_string(),
-            kernel: kernel.clone(),
-            noise,
-            outcome: outcome.clone(),
-            evidence: posterior.bound(),
-            loo: own,
-            jitter: posterior.jitter(),
-        };
-        let found = Found { outcomes: vec![outcome], candidates: vec![candidate] };
         let mut problem = Problem { rows: posterior.n(), ..some.clone() };
         if posterior.n() < source.n {
             problem.notes.push(format!("{} rows with missing cells dropped", source.n - posterior.n()));
         }
+        let ended = Ended { kernel, noise, outcome, evidence: posterior.bound(), jitter: posterior.jitter() };
+        let scores = score(&posterior, source.rows)?;
+        let x = Points::from_values(0, d, vec![])?;
+        Ok(self.single("sparse", &problem, ended, &scores, x, Process::Sparse(Box::new(posterior)), clock))
+    }
+
+    /// How many raw numbers belong to kernel and noise, and their values at the end.
+    pub(super) fn found(
+        &self,
+        some: &Problem,
+        kernel: &Kernel,
+        program: &Program,
+        outcome: &Outcome,
+    ) -> Result<(usize, (Vec<f64>, f64))> {
+        crate::optim::best(std::slice::from_ref(outcome))?;
+        let evidence = Evidence { problem: some, kernel, program, priors: self.priors, threads: Threads::All };
+        let head = evidence.raw((kernel.values(), 1.0)).len();
+        Ok((head, evidence.values(&outcome.theta[..head])))
+    }
+
+    /// The model of one process, with its account.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn single(
+        &self,
+        method: &str,
+        problem: &Problem,
+        ended: Ended,
+        scores: &Scores,
+        x: Points,
+        process: Process,
+        clock: Instant,
+    ) -> Model {
+        let (scaling, loo) = (&problem.scaling, scores.account(&problem.scaling));
+        let own = LeaveOneOut {
+            log_density: loo.log_density + scaling.target_width().ln(),
+            rmse: loo.rmse / scaling.target_width(),
+            ..LeaveOneOut::default()
+        };
+        let Ended { kernel, noise, outcome, evidence, jitter } = ended;
+        let (name, found) = (self.kernel.to_string(), vec![outcome.clone()]);
+        let candidate = Candidate { name, kernel: kernel.clone(), noise, outcome, evidence, loo: own, jitter };
         let account = Account::new(account::Facts {
-            problem: &problem,
-            found: &found,
+            problem,
+            found: &Found { outcomes: found, candidates: vec![candidate] },
             weights: &[1.0],
-            method: "sparse",
+            method,
             loo,
             seconds: clock.elapsed().as_secs_f64(),
             seed: self.seed,
         });
-        Ok(Model {
-            encoding: some.encoding.clone(),
-            target: some.target.clone(),
-            x: Points::from_values(0, d, vec![])?,
-            members: vec![Member::sparse(1.0, kernel, some.scaling.clone(), posterior)],
-            widening: 1.0,
-            account,
-        })
+        let members = vec![Member::of(1.0, kernel, noise, scaling.clone(), process)];
+        let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
+        Model { encoding, target, x, members, widening: 1.0, account }
     }
+}
+
+/// Where a fit of one process ended.
+pub(super) struct Ended {
+    pub kernel: Kernel,
+    pub noise: f64,
+    pub outcome: Outcome,
+    pub evidence: f64,
+    pub jitter: f64,
+}
+
+/// Leave-one-out scores of a sparse process.
+pub(super) fn score(posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores> {
+    let mut scores = Scores::default();
+    posterior.leave_one_out(rows, &mut |y, mean, variance| {
+        let part = Part { weight: 1.0, link: Link::Identity, mean, variance };
+        scores.add(y, &Mixture { parts: vec![part] });
+    })?;
+    Ok(scores)
 }

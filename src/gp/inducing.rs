@@ -186,33 +186,39 @@ fn closest(row: &[f64], centres: &[f64]) -> usize {
     best.0
 }
 
-/// The pivots of the pivoted Cholesky factor of k(x, x), which needs m of its columns only.
+/// The pivots of the pivoted Cholesky factor of k(x, x).
 fn greedy_variance(program: &Program, theta: &[f64], x: &Points, m: usize) -> Result<Points> {
-    let (inputs, scratch, n) = (Inputs::without_lags(x.clone()), &mut Scratch::default(), x.n());
+    let mut chosen = pivoted(program, theta, &Inputs::without_lags(x.clone()), m)?.1;
+    // Rounding decides among the rest: any rows that are not yet chosen.
+    let taken: HashSet<usize> = chosen.iter().copied().collect();
+    chosen.extend((0..x.n()).filter(|i| !taken.contains(i)).take(m - chosen.len()));
+    Ok(x.select(&chosen))
+}
+
+/// The first rows of the pivoted Cholesky factor of k(x, x) = RᵀR, and their pivots; needs as many of its columns only.
+/// Ends early where nothing is left: the other rows of R are nought.
+pub(super) fn pivoted(program: &Program, theta: &[f64], x: &Inputs, m: usize) -> Result<(Matrix, Vec<usize>)> {
+    let (scratch, n) = (&mut Scratch::default(), x.n());
     let mut left = vec![0.0; n];
-    program.diag(theta, &inputs, &mut left, scratch)?;
-    // Rows of the factor are columns here: the m numbers of one row lie together.
-    let (mut l, mut column, mut chosen) = (Matrix::zeros(m, n), vec![0.0; n], Vec::with_capacity(m));
+    program.diag(theta, x, &mut left, scratch)?;
+    let (mut r, mut column, mut chosen) = (Matrix::zeros(m, n), vec![0.0; n], Vec::with_capacity(m));
     for step in 0..m {
         let pivot = (0..n).max_by(|&a, &b| left[a].total_cmp(&left[b]).then(b.cmp(&a))).unwrap_or(0);
-        // Rounding decides among the rest: any rows that are not yet chosen.
-        if left[pivot] <= 0.0 {
-            let rest = (0..n).filter(|i| !chosen.contains(i)).take(m - step).collect::<Vec<_>>();
-            chosen.extend(rest);
+        if left[pivot].is_nan() || left[pivot] <= 0.0 {
             break;
         }
         chosen.push(pivot);
-        let one = Inputs::without_lags(x.select(&[pivot]));
-        program.cross(theta, &inputs, &one, &mut column, n, scratch, Threads::All)?;
-        let (root, at) = (left[pivot].sqrt(), l.column(pivot)[..step].to_vec());
-        let stride = l.stride();
+        let one = Inputs::without_lags(x.points().select(&[pivot]));
+        program.cross(theta, x, &one, &mut column, n, scratch, Threads::All)?;
+        let (root, at) = (left[pivot].sqrt(), r.column(pivot)[..step].to_vec());
+        let stride = r.stride();
         let update = |((row, left), k): ((&mut [f64], &mut f64), &f64)| {
             let value = (k - dot(&row[..step], &at)) / root;
             row[step] = value;
             *left -= value * value;
         };
-        l.values_mut().par_chunks_mut(stride).zip(&mut left).zip(&column).with_min_len(256).for_each(update);
+        r.values_mut().par_chunks_mut(stride).zip(&mut left).zip(&column).with_min_len(256).for_each(update);
         left[pivot] = f64::NEG_INFINITY;
     }
-    Ok(x.select(&chosen))
+    Ok((r, chosen))
 }

@@ -4,7 +4,10 @@
 mod bound;
 mod exact;
 mod inducing;
+mod iterative;
+mod iterative_posterior;
 mod loo;
+mod preconditioner;
 mod predict;
 mod process;
 mod repeats;
@@ -14,8 +17,10 @@ mod sparse_posterior;
 
 pub use bound::{Form, Jitter};
 pub use exact::{Exact, Timings};
-pub(crate) use inducing::{check_number, count_distinct};
 pub use inducing::{Placing, check_inducing, place_inducing, sample, sample_rows};
+pub(crate) use inducing::{check_number, count_distinct};
+pub use iterative::{Effort, Iterative};
+pub use iterative_posterior::IterativePosterior;
 pub use loo::LeaveOneOut;
 pub use predict::{Posterior, Prediction};
 pub use process::Process;

@@ -1,5 +1,6 @@
 //! A process that has seen its data, however it was computed: models ask it for predictions and never look inside.
 
+use super::iterative_posterior::IterativePosterior;
 use super::predict::{Posterior, Prediction};
 use super::sparse_posterior::SparsePosterior;
 use crate::data::Points;
@@ -13,6 +14,8 @@ pub enum Process {
     Exact(Box<Posterior>),
     /// By inducing points.
     Sparse(Box<SparsePosterior>),
+    /// By the whole covariance, which was never held.
+    Iterative(Box<IterativePosterior>),
 }
 
 impl Process {
@@ -21,6 +24,7 @@ impl Process {
         match self {
             Self::Exact(p) => p.n(),
             Self::Sparse(p) => p.n(),
+            Self::Iterative(p) => p.n(),
         }
     }
 
@@ -32,6 +36,7 @@ impl Process {
         match self {
             Self::Exact(p) => p.mean(points),
             Self::Sparse(p) => p.mean(points),
+            Self::Iterative(p) => p.mean(points),
         }
     }
 
@@ -43,6 +48,7 @@ impl Process {
         match self {
             Self::Exact(p) => p.predict(points),
             Self::Sparse(p) => p.predict(points),
+            Self::Iterative(p) => p.predict(points),
         }
     }
 
@@ -54,6 +60,7 @@ impl Process {
         match self {
             Self::Exact(p) => p.sample(points, count, rng),
             Self::Sparse(p) => p.sample(points, count, rng),
+            Self::Iterative(p) => p.sample(points, count, rng),
         }
     }
 
@@ -64,8 +71,9 @@ impl Process {
     pub fn append(&mut self, x: &Points, y: &[f64]) -> Result<()> {
         match self {
             Self::Exact(p) => p.append(x, y),
-            Self::Sparse(_) => {
-                let error = Error::option("append", "a sparse model has not kept its rows and takes in no more");
+            Self::Sparse(_) | Self::Iterative(_) => {
+                let error =
+                    Error::option("append", "only an exact model takes in more rows, not a sparse or iterative one");
                 Err(error.with_hint("fit it again with all rows"))
             }
         }

@@ -128,8 +128,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     let plan = rows.plan(&fit)?;
     check_memory(&plan, (n, d), |n| fit.memory(n, d), talk)?;
 
-    let mut checkpoint =
-        Checkpoint::new("fit", &args.search.kernel, common.seed, restarts, rows.fingerprint(args));
+    let mut checkpoint = Checkpoint::new("fit", &args.search.kernel, common.seed, restarts, rows.fingerprint(args));
     if let Some(path) = &args.search.resume {
         checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
         fit = fit.resume_some(checkpoint.states(Link::Identity));
@@ -150,7 +149,11 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     watch.finish()?;
     talk.say(&format!(
         "{} {:.2}, noise sd {}, leave-one-out rmse {}; {:.1} s, {}",
-        if plan.method == Method::Sparse { "bound of the log marginal likelihood" } else { "log marginal likelihood" },
+        if plan.method == Method::Sparse {
+            "bound of the log marginal likelihood"
+        } else {
+            "log marginal likelihood"
+        },
         account.log_marginal_likelihood,
         short(account.noise_sd),
         short(account.loo.rmse),
