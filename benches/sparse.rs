@@ -1,15 +1,20 @@
 //! One evaluation = VFE bound + every gradient (θ, noise, inducing points), beside the bare matrix products of the same
 //! size: N·M² flop for Φ and 2·N·M² for G·K_uf, at the speed of the library's own square product.
 //! `cargo bench --bench sparse [-- n m …]`; `-- placing DIR` compares placings of inducing points on the UCI tables of DIR;
+//! `-- uci DIR TABLE ITERATIONS [INDUCING]` fits the first split of a UCI table of DIR and tells how well it predicts;
+//! `-- iterative ROWS …` times the iterative evidence and gradient at 8 columns, beside the exact ones up to 4,000 rows;
 //! `-- stream ROWS …` reads that many rows of 8 columns from a file, with 500 inducing points.
 #![allow(clippy::unwrap_used)]
 
-use covary::data::{Choice, ReadOptions, Stream};
-use covary::gp::{InMemory, Placing, Sparse, SparseTimings, Streamed, place_inducing, sample_rows};
+use covary::data::{Choice, ReadOptions, Stream, Table};
+use covary::fit::Method;
+use covary::gp::{
+    Effort, Exact, InMemory, Iterative, Placing, Sparse, SparseTimings, Streamed, place_inducing, sample_rows,
+};
 use covary::kernel::{Role, Task};
 use covary::linalg::{Matrix, product};
-use covary::program::Program;
-use covary::{Dataset, Kernel, Points, Scaling, Threads};
+use covary::program::{Inputs, Program};
+use covary::{Dataset, Fit, Kernel, Points, Scaling, Threads};
 use rand::{RngExt, SeedableRng};
 use std::io::{BufWriter, Write};
 use std::time::Instant;
@@ -18,6 +23,12 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let Some(at) = words.iter().position(|w| w == "placing") {
         return placing(&words[at + 1]);
+    }
+    if let Some(at) = words.iter().position(|w| w == "uci") {
+        return uci(&words[at + 1..]);
+    }
+    if words.iter().any(|w| w == "iterative") {
+        return iterative(&words.iter().filter_map(|w| w.parse().ok()).collect::<Vec<_>>());
     }
     if words.iter().any(|w| w == "stream") {
         return stream(&words.iter().filter_map(|w| w.parse().ok()).collect::<Vec<_>>());
@@ -78,6 +89,92 @@ fn placing(folder: &str) {
             }
         }
     }
+}
+
+/// One estimate of evidence and gradient without the matrix.
+fn iterative(sizes: &[usize]) {
+    println!("| rows | seconds | steps | residual | peak MB | exact s | error of the value | of the gradient |");
+    println!("|---|---|---|---|---|---|---|---|");
+    for &n in sizes {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
+        let x = Points::from_values(n, 8, (0..8 * n).map(|_| rng.random_range(-1.7..1.7)).collect()).unwrap();
+        let target = |i: usize| (2.0 * x.column(0)[i]).sin() + 0.3 * x.column(1)[i] * x.column(2)[i];
+        let y: Vec<f64> = (0..n).map(|i| target(i) + 0.3 * rng.random_range(-1.0..1.0)).collect();
+        let kernel = Kernel::default_network(Task::Table).bind_to(8).unwrap();
+        let (theta, program) = (start(&kernel), Program::compile(&kernel, 8).unwrap());
+        let mut ours = Iterative::new(&program, &x, &y, Effort::default(), Threads::All).unwrap();
+        let mut gradient = vec![0.0; theta.len()];
+        let begin = Instant::now();
+        let (value, slope) = ours.gradient(&theta, 0.1, &mut gradient).unwrap();
+        let (seconds, peak) = (begin.elapsed().as_secs_f64(), peak().unwrap_or(0));
+        let beside = if n <= 4000 {
+            let inputs = Inputs::new(x.clone());
+            let mut exact = Exact::new(&program, &inputs, &y, Threads::All).unwrap();
+            let mut truth = vec![0.0; theta.len()];
+            let begin = Instant::now();
+            let (evidence, in_noise) = exact.gradient(&theta, 0.1, &mut truth).unwrap();
+            let took = begin.elapsed().as_secs_f64();
+            let pairs = || truth.iter().zip(&gradient).chain([(&in_noise, &slope)]);
+            let gap = pairs().map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+            let all = pairs().map(|(a, _)| a * a).sum::<f64>().sqrt();
+            format!("{took:.1} | {:.1e} | {:.1e}", (value / evidence - 1.0).abs(), gap / all)
+        } else {
+            "| |".into()
+        };
+        println!("| {n} | {seconds:.1} | {} | {:.1e} | {peak} | {beside} |", ours.steps, ours.residual);
+    }
+}
+
+/// A whole fit of the first random split of a table: `naval-` leaves out the other target.
+fn uci(words: &[String]) {
+    let (folder, table, iterations) = (&words[0], &words[1], words[2].parse().unwrap());
+    let name = table.trim_end_matches('-');
+    let path = format!("{folder}/{name}.csv");
+    let read = Table::open(&path, &ReadOptions::default()).unwrap();
+    let names: Vec<String> = read.columns().iter().map(|c| c.name().to_string()).collect();
+    let target = names.last().unwrap().clone();
+    let exclude = if table.ends_with('-') { vec![names[names.len() - 2].clone()] } else { vec![] };
+    let data = Dataset::from_table(&read, &Choice { exclude, ..Choice::new(&target) }).unwrap();
+    let splits = std::fs::read_to_string(format!("{folder}/splits/{name}.csv")).unwrap();
+    let first = splits.lines().nth(1).unwrap().split_once(',').unwrap().1.trim_matches('"').to_string();
+    let test: Vec<usize> = first.split([' ', ';', ',']).filter_map(|w| w.parse().ok()).collect();
+    let train: Vec<usize> = (0..data.n()).filter(|i| !test.contains(i)).collect();
+    let (train, test) = (data.select(&train), data.select(&test));
+    let kernel = Kernel::parse(words.get(4).map_or("nkn", String::as_str), Task::Table).unwrap();
+    let mut fit = Fit::new(kernel).iterations(iterations);
+    if let Some(m) = words.get(3).and_then(|w| w.parse().ok()) {
+        fit = fit.method(Method::Sparse).inducing(m);
+    }
+    let model = fit
+        .run_observed(&train, |step| {
+            if step.progress.iteration % 10 == 0 {
+                eprintln!("{} {:.1} {:.0?}", step.progress.iteration, step.progress.value, step.progress.elapsed);
+            }
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    let said = model.distribution(test.x()).unwrap();
+    let (mut square, mut density) = (0.0, 0.0);
+    for (said, y) in said.iter().zip(test.y()) {
+        square += (y - said.moments().0).powi(2);
+        density += said.log_density(*y);
+    }
+    let (n, a) = (test.n() as f64, model.account());
+    println!(
+        "{table}: rows {} + {}, rmse {:.5}, log density {:.4}, loo {:.5} {:.4}, bound {:.1}, noise sd {:.4}, {} iterations, {:.1} s, {} MB",
+        train.n(),
+        test.n(),
+        (square / n).sqrt(),
+        density / n,
+        a.loo.rmse,
+        a.loo.log_density,
+        a.log_marginal_likelihood,
+        a.noise_sd,
+        a.iterations,
+        a.seconds,
+        peak().unwrap_or(0)
+    );
+    a.notes.iter().for_each(|note| println!("  {note}"));
 }
 
 /// One bound and gradient with rows from a file: what a pass costs, and what memory it takes.

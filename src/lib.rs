@@ -23,6 +23,7 @@ pub mod forecast;
 pub mod gp;
 pub mod kernel;
 pub mod linalg;
+pub mod memory;
 pub mod normal;
 pub mod optim;
 pub mod plot;

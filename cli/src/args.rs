@@ -204,6 +204,17 @@ pub enum MethodArg {
     Iterative,
 }
 
+impl From<MethodArg> for covary::fit::Method {
+    fn from(method: MethodArg) -> Self {
+        match method {
+            MethodArg::Auto => Self::Auto,
+            MethodArg::Exact => Self::Exact,
+            MethodArg::Sparse => Self::Sparse,
+            MethodArg::Iterative => Self::Iterative,
+        }
+    }
+}
+
 #[derive(Args)]
 pub struct Fit {
     /// The table: CSV, TSV, gzipped or not, Parquet, Arrow IPC; `-` for standard input
@@ -360,7 +371,7 @@ pub struct Bench {
 
 #[derive(Subcommand)]
 pub enum BenchWhat {
-    /// One evaluation of the evidence with every gradient, beside the bare Cholesky factor and inverse
+    /// One evaluation of the evidence with every gradient, beside the bare linear algebra it cannot do without
     Evidence(BenchEvidence),
 }
 

@@ -4,7 +4,9 @@ use crate::args::Reading;
 use crate::failure::Failure;
 use crate::output::{Talk, bytes};
 use covary::data::{Missing, Once, Piece, ReadOptions, Stream, Table};
-use covary::gp::Sparse;
+use covary::fit::{Method, Plan};
+use covary::memory::available;
+pub use covary::memory::peak as peak_memory;
 use covary::{Fit, Model};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -31,6 +33,12 @@ impl Reading {
         }
     }
 
+    /// Whether a table is read in pieces where the method allows it: a file that is large, or would be in memory.
+    pub fn streams(&self, path: &Path) -> bool {
+        let size = std::fs::metadata(path).map_or(0, |meta| if meta.is_file() { meta.len() as usize } else { 0 });
+        path != Path::new("-") && (size > LARGE_FILE || available().is_some_and(|free| 8 * size > free))
+    }
+
     /// A whole table; `-` is standard input.
     pub fn table(&self, path: &Path) -> Result<Table, Failure> {
         let options = self.options()?;
@@ -42,6 +50,8 @@ impl Reading {
     }
 }
 
+/// Bytes of a file from which on it is read in pieces where the method allows it.
+const LARGE_FILE: usize = 32 << 20;
 /// Rows in memory at a time.
 const PIECE: usize = 16_384;
 
@@ -112,25 +122,27 @@ pub fn model(path: &Path) -> Result<Model, Failure> {
     Model::open(path).map_err(Failure::model)
 }
 
-/// Inducing points of the sparse method, where its need is told.
-const INDUCING: usize = 1_000;
-
-/// Says what a fit needs, and refuses what this machine cannot hold.
-pub fn check_memory(fit: &Fit, n: usize, d: usize, talk: &Talk) -> Result<(), Failure> {
-    let need = fit.memory(n, d);
+/// Says what a fit will do and need, and refuses what this machine cannot hold. `most` tells what n rows need.
+pub fn check_memory(
+    plan: &Plan,
+    (n, d): (usize, usize),
+    most: impl Fn(usize) -> usize,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let (need, method) = (plan.memory, plan.method.name());
     let columns = if d == 1 { "column" } else { "columns" };
-    talk.say(&format!("method exact: {n} rows, {d} input {columns}, about {} of memory", bytes(need)));
+    let points = if plan.inducing > 0 { format!(", {} inducing points", plan.inducing) } else { String::new() };
+    talk.say(&format!("method {method}: {n} rows, {d} input {columns}{points}, about {} of memory", bytes(need)));
     let Some(free) = available().filter(|free| need > *free) else { return Ok(()) };
-    let fits = most_rows(free, |n| fit.memory(n, d));
-    let mut hint = format!("the exact method fits about {fits} rows here: `--rows {fits}`");
-    let sparse = Sparse::memory(INDUCING, 4_096);
-    if sparse <= free {
-        let all = bytes(sparse);
-        hint += &format!(
-            "; the sparse method would take all rows in about {all}: the library has it, this command not yet"
-        );
-    }
-    Err(Failure::refused("memory", format!("{} are needed, {} are available", bytes(need), bytes(free)), hint))
+    let message = format!("{} are needed, {} are available", bytes(need), bytes(free));
+    let fits = most_rows(free, most);
+    let hint = match plan.method {
+        Method::Sparse => "fewer inducing points need less: `--inducing M`".to_string(),
+        _ => format!(
+            "the {method} method fits about {fits} rows here: `--rows {fits}`; the sparse method takes all: `--method sparse`"
+        ),
+    };
+    Err(Failure::refused("memory", message, hint))
 }
 
 /// The same for many series, one on each thread.
@@ -150,8 +162,7 @@ pub fn check_memory_of_many(fit: &Fit, count: usize, longest: usize, talk: &Talk
 }
 
 /// The same for a measurement, which needs no more than the evaluation and its floor.
-pub fn check_memory_of_bench(n: usize) -> Result<(), Failure> {
-    let memory = |n: usize| n.saturating_mul(n).saturating_mul(5 * 8).saturating_add(8 << 20);
+pub fn check_memory_of_bench(n: usize, memory: impl Fn(usize) -> usize) -> Result<(), Failure> {
     let Some(free) = available().filter(|free| memory(n) > *free) else { return Ok(()) };
     let message = format!("{} are needed, {} are available", bytes(memory(n)), bytes(free));
     Err(Failure::refused("memory", message, format!("about {} rows fit here", most_rows(free, memory))))
@@ -166,27 +177,4 @@ fn most_rows(free: usize, memory: impl Fn(usize) -> usize) -> usize {
     }
     let unit = 10_usize.pow(low.max(1).ilog10().saturating_sub(1));
     low / unit * unit
-}
-
-/// What may be used: COVARY_MEMORY in bytes, else what the machine or the container has left, where they say so.
-fn available() -> Option<usize> {
-    let number = |file: &str| std::fs::read_to_string(file).ok()?.trim().parse::<usize>().ok();
-    if let Some(asked) = std::env::var("COVARY_MEMORY").ok().and_then(|v| v.parse().ok()) {
-        return Some(asked);
-    }
-    let machine = status("/proc/meminfo", "MemAvailable:");
-    let container = number("/sys/fs/cgroup/memory.max")
-        .map(|most| most.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
-    machine.into_iter().chain(container).min()
-}
-
-/// The most memory this process ever held.
-pub fn peak_memory() -> usize {
-    status("/proc/self/status", "VmHWM:").unwrap_or(0)
-}
-
-fn status(file: &str, key: &str) -> Option<usize> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix(key))?;
-    Some(line.trim().trim_end_matches(" kB").trim().parse::<usize>().ok()? * 1024)
 }

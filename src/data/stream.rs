@@ -127,6 +127,16 @@ impl Stream {
         self
     }
 
+    /// The name of the target, where there is one.
+    pub fn target_name(&self) -> Option<&str> {
+        self.target.as_deref()
+    }
+
+    /// Rows of a piece, at most.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// How columns become numbers.
     pub fn encoding(&self) -> &Encoding {
         &self.encoding

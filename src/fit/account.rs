@@ -119,6 +119,8 @@ pub(super) struct Facts<'a> {
     /// What each kernel is called, its candidates and their weights; outcomes of all starts of the asked kernel.
     pub found: &'a Found,
     pub weights: &'a [f64],
+    pub method: &'a str,
+    pub loo: LooAccount,
     pub seconds: f64,
     pub seed: u64,
 }
@@ -157,12 +159,13 @@ impl Account {
             }
         };
         let mut notes = problem.notes.clone();
-        if best.jitter > 0.0 {
+        // What inducing points are given always is no news.
+        if best.jitter > if f.method == "exact" { 0.0 } else { 1e-6 } {
             let jitter = best.jitter;
             notes.push(format!("a jitter of {jitter:.1e} was added to the diagonal to factorise the covariance"));
         }
         Self {
-            method: "exact".to_string(),
+            method: f.method.to_string(),
             rows: problem.rows,
             columns: problem.columns.clone(),
             kernel: best.kernel.to_string(),
@@ -176,7 +179,7 @@ impl Account {
             reason: best.outcome.stop.to_string(),
             jitter: best.jitter,
             restarts: f.found.outcomes.iter().map(restart).collect(),
-            loo: LooAccount::new(&f),
+            loo: f.loo,
             candidates: order.iter().map(candidate).collect(),
             seed: f.seed,
             notes,
@@ -193,35 +196,49 @@ impl Account {
 
 impl LooAccount {
     /// Scores of the weighted predictions of all chosen candidates.
-    fn new(f: &Facts) -> Self {
-        let (y, scaling) = (f.problem.targets(), &f.problem.scaling);
-        let at = |i: usize| {
+    pub(super) fn new(problem: &Problem, found: &Found, weights: &[f64]) -> Self {
+        let mut scores = Scores::default();
+        for (i, &y) in problem.targets().iter().enumerate() {
             let part = |(c, &weight): (&Candidate, &f64)| Part {
                 weight,
                 link: Link::Identity,
                 mean: c.loo.mean[i],
                 variance: c.loo.variance[i],
+                wider: 1.0,
             };
-            let taken = f.found.candidates.iter().zip(f.weights).filter(|(_, w)| **w > 0.0);
-            Mixture { parts: taken.map(part).collect() }
-        };
-        let n = y.len() as f64;
-        let mut sums = [0.0; 5];
-        for (i, &y) in y.iter().enumerate() {
-            let mixture = at(i);
-            let level = mixture.cdf(y);
-            let inside = f64::from((0.025..=0.975).contains(&level));
-            let error = y - mixture.moments().0;
-            let scores =
-                [error * error, mixture.log_density(y), inside, mixture.crps(y), mixture.interval_score(y, 0.95)];
-            sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score / n);
+            let taken = found.candidates.iter().zip(weights).filter(|(_, w)| **w > 0.0);
+            scores.add(y, &Mixture { parts: taken.map(part).collect() });
         }
-        Self {
-            rmse: scaling.sd(sums[0].sqrt()),
-            log_density: sums[1] - scaling.target_width().ln(),
-            coverage_95: sums[2],
-            crps: scaling.sd(sums[3]),
-            interval_score_95: scaling.sd(sums[4]),
+        scores.account(&problem.scaling)
+    }
+}
+
+/// Scores of standardised targets, added up.
+#[derive(Debug, Default)]
+pub(super) struct Scores {
+    n: f64,
+    sums: [f64; 5],
+}
+
+impl Scores {
+    pub fn add(&mut self, y: f64, said: &Mixture) {
+        let level = said.cdf(y);
+        let inside = f64::from((0.025..=0.975).contains(&level));
+        let error = y - said.moments().0;
+        let scores = [error * error, said.log_density(y), inside, said.crps(y), said.interval_score(y, 0.95)];
+        self.n += 1.0;
+        self.sums.iter_mut().zip(scores).for_each(|(sum, score)| *sum += score);
+    }
+
+    /// The means, in the target's units.
+    pub fn account(&self, scaling: &Scaling) -> LooAccount {
+        let mean = self.sums.map(|sum| sum / self.n.max(1.0));
+        LooAccount {
+            rmse: scaling.sd(mean[0].sqrt()),
+            log_density: mean[1] - scaling.target_width().ln(),
+            coverage_95: mean[2],
+            crps: scaling.sd(mean[3]),
+            interval_score_95: scaling.sd(mean[4]),
         }
     }
 }

@@ -7,8 +7,9 @@ use super::member::{Member, Parts};
 use super::model::Model;
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::Repeats;
+use crate::gp::{IterativePosterior, Process, Repeats, SparsePosterior, Summary};
 use crate::kernel::Kernel;
+use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -39,6 +40,12 @@ struct StoredMember {
     known_noise: Option<Vec<f64>>,
     /// Targets of rows that were merged, group after group, and where each group begins.
     merged: Option<(Vec<usize>, Vec<f64>)>,
+    /// What a sparse process has kept of its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sparse: Option<Summary>,
+    /// Weights of the rows, where they were found iteratively; the sparse process then is that of the variances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    weights: Option<Vec<f64>>,
 }
 
 /// Version 1: a single member.
@@ -69,6 +76,8 @@ impl From<Body1> for Body {
             targets: b.targets,
             known_noise: b.known_noise,
             merged: None,
+            sparse: None,
+            weights: None,
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
         Self { encoding, target, rows, inputs, members: vec![member], widening: 1.0, account: b.account }
@@ -99,6 +108,15 @@ impl Model {
             targets: m.y.clone(),
             known_noise: m.known.clone(),
             merged: m.repeats.as_ref().map(|r| (r.first().to_vec(), r.targets().to_vec())),
+            sparse: match &m.process {
+                Process::Sparse(p) => Some(p.summary()),
+                Process::Iterative(p) => Some(p.spread().summary()),
+                Process::Exact(_) => None,
+            },
+            weights: match &m.process {
+                Process::Iterative(p) => Some(p.alpha().to_vec()),
+                _ => None,
+            },
         };
         let body = Body {
             encoding: self.encoding.clone(),
@@ -188,6 +206,21 @@ impl StoredMember {
         if self.scaling.d() != x.d() || !(self.weight > 0.0 && self.weight <= 1.0) {
             return Err(Error::option("model", "a member does not fit the others"));
         }
+        let kernel = self.kernel.parse::<Kernel>()?.bind_to(x.d())?;
+        if let Some(summary) = self.sparse {
+            let program = Program::compile(&kernel, x.d())?;
+            let theta = kernel.values();
+            let sparse = SparsePosterior::from_summary(program.clone(), theta.clone(), self.noise, summary)?;
+            let process = match self.weights {
+                None => Process::Sparse(Box::new(sparse)),
+                Some(alpha) => {
+                    let whole = IterativePosterior::from_weights(program, theta, x, alpha, sparse)?;
+                    Process::Iterative(Box::new(whole))
+                }
+            };
+            let member = Member::of(self.weight, kernel, self.noise, self.scaling, process);
+            return Ok(Member { link: self.link, ..member });
+        }
         let repeats = self.merged.map(|(first, targets)| {
             let ascending = first.windows(2).all(|w| w[0] < w[1]);
             let fits = first.len() == x.n() + 1 && first.first() == Some(&0) && first.last() == Some(&targets.len());
@@ -198,7 +231,7 @@ impl StoredMember {
         });
         let parts = Parts {
             weight: self.weight,
-            kernel: self.kernel.parse::<Kernel>()?.bind_to(x.d())?,
+            kernel,
             noise: self.noise,
             link: self.link,
             scaling: self.scaling,

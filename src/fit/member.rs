@@ -3,7 +3,7 @@
 use super::link::Link;
 use crate::data::{Points, Scaling};
 use crate::error::Result;
-use crate::gp::{Posterior, Prediction, Repeats};
+use crate::gp::{Posterior, Prediction, Process, Repeats};
 use crate::kernel::Kernel;
 use crate::program::Program;
 
@@ -18,7 +18,7 @@ pub struct Member {
     pub(super) y: Vec<f64>,
     pub(super) known: Option<Vec<f64>>,
     pub(super) repeats: Option<Repeats>,
-    pub(super) posterior: Posterior,
+    pub(super) process: Process,
 }
 
 /// What a member is made from; the posterior follows from it.
@@ -40,7 +40,14 @@ impl Member {
         let own = repeats.as_ref().map(|r| r.noise(noise));
         let beside = own.as_deref().or(known.as_deref());
         let posterior = Posterior::new(program, kernel.values(), noise, x.clone(), y.clone(), beside)?;
-        Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, posterior })
+        let process = Process::Exact(Box::new(posterior));
+        Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, process })
+    }
+
+    /// The member of a process that does not refer to targets of its own.
+    pub(super) fn of(weight: f64, kernel: Kernel, noise: f64, scaling: Scaling, process: Process) -> Self {
+        let (y, link) = (vec![], Link::Identity);
+        Self { weight, kernel, noise, link, scaling, y, known: None, repeats: None, process }
     }
 
     /// Its share in the model's predictions.
@@ -65,7 +72,7 @@ impl Member {
 
     /// Means and variances of the linked target, where it is normal.
     pub(super) fn predict(&self, points: &Points) -> Result<Prediction> {
-        let mut p = self.posterior.predict(&self.scaling.points(points)?)?;
+        let mut p = self.process.predict(&self.scaling.points(points)?)?;
         p.mean.iter_mut().for_each(|m| *m = self.scaling.mean(*m));
         p.variance_f.iter_mut().chain(&mut p.variance_y).for_each(|v| *v = self.scaling.variance(*v));
         Ok(p)
@@ -78,7 +85,7 @@ impl Member {
             let p = self.predict(points)?;
             return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect());
         }
-        let mean = self.posterior.mean(&self.scaling.points(points)?)?;
+        let mean = self.process.mean(&self.scaling.points(points)?)?;
         Ok(mean.into_iter().map(|m| self.scaling.mean(m)).collect())
     }
 
@@ -86,7 +93,7 @@ impl Member {
     pub(super) fn append(&mut self, points: &Points, y: &[f64]) -> Result<()> {
         let y: Vec<f64> = y.iter().map(|&v| self.link.apply(v)).collect();
         let (x, y) = (self.scaling.points(points)?, self.scaling.target(&y));
-        self.posterior.append(&x, &y)?;
+        self.process.append(&x, &y)?;
         if let Some(known) = &mut self.known {
             known.resize(known.len() + y.len(), 0.0);
         }

@@ -3,19 +3,24 @@
 mod account;
 mod candidate;
 mod file;
+mod iterative;
 mod link;
 mod member;
+mod method;
 mod mixture;
 mod model;
 mod objective;
 mod periodogram;
 mod problem;
+mod sparse;
 mod start;
+mod stream;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
 pub use link::Link;
 pub use member::Member;
+pub use method::{Method, Plan};
 pub use mixture::{Mixture, Part};
 pub use model::Model;
 pub use objective::Priors;
@@ -23,7 +28,7 @@ pub use start::StartFrom;
 
 use crate::data::Dataset;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::{Exact, LeaveOneOut};
+use crate::gp::LeaveOneOut;
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State, Stop};
 use crate::program::Program;
@@ -43,6 +48,9 @@ const LARGE: usize = 800;
 const SCREENING_ROWS: usize = 400;
 const SCREENING_STEPS: usize = 60;
 const CARRIED: usize = 2;
+
+/// The most iterations of a start, unless another number is asked for.
+const ITERATIONS: usize = 200;
 
 /// Are inputs and target brought to mean nought and deviation one before fitting?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +80,7 @@ pub struct Fit {
     members: usize,
     restarts: usize,
     seed: u64,
-    iterations: usize,
+    iterations: Option<usize>,
     optimizer: Optimizer,
     standardize: Standardize,
     start: StartFrom,
@@ -83,6 +91,9 @@ pub struct Fit {
     time: Option<Duration>,
     interrupt: Option<Arc<AtomicBool>>,
     resume: Vec<Option<State>>,
+    method: Method,
+    inducing: Option<usize>,
+    memory: Option<usize>,
 }
 
 /// What is seen of a running fit.
@@ -105,7 +116,7 @@ impl Fit {
             members: 6,
             restarts: 4,
             seed: 0,
-            iterations: 200,
+            iterations: None,
             optimizer: Lbfgs { history: 20, longest_step: Some(2.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
             start: StartFrom::Data,
@@ -115,6 +126,9 @@ impl Fit {
             time: None,
             interrupt: None,
             resume: vec![],
+            method: Method::Auto,
+            inducing: None,
+            memory: None,
         }
     }
 
@@ -130,13 +144,19 @@ impl Fit {
         self
     }
 
+    /// The same fit with no more iterations than these.
+    #[must_use]
+    pub fn at_most(mut self, iterations: usize) -> Self {
+        self.iterations = Some(self.iterations.unwrap_or(ITERATIONS).min(iterations));
+        self
+    }
+
     /// The same fit, starting where an earlier one of the same kernel ended, with at most this many iterations.
     #[must_use]
     pub fn going_on_from(mut self, model: &Model, iterations: usize) -> Self {
         self.kernel = model.kernel().clone();
         self.first_noise = Some(model.members[0].noise);
-        self.iterations = self.iterations.min(iterations);
-        self
+        self.at_most(iterations)
     }
 
     /// How many starts there are.
@@ -181,7 +201,7 @@ impl Fit {
     /// The most iterations of each start.
     #[must_use]
     pub fn iterations(mut self, iterations: usize) -> Self {
-        self.iterations = iterations;
+        self.iterations = Some(iterations);
         self
     }
 
@@ -262,7 +282,15 @@ impl Fit {
     /// As [`Fit::run`].
     pub fn run_observed(&self, data: &Dataset, observer: impl Fn(Step) -> ControlFlow<()> + Sync) -> Result<Model> {
         let clock = Instant::now();
-        let problem = self.problem(data)?;
+        self.check(data)?;
+        let plan = self.plan(data)?;
+        match plan.method {
+            Method::Sparse => return self.run_sparse(data, &plan, clock, &observer),
+            Method::Iterative => return self.run_iterative(data, &plan, clock, &observer),
+            _ => {}
+        }
+        let mut problem = self.problem(data)?;
+        problem.notes.extend(plan.note());
         let found = self.search(&problem, clock, &observer)?;
         let weights = self.weights(&problem, &found);
         self.model(&problem, &found, &weights, clock)
@@ -305,7 +333,9 @@ impl Fit {
         let mut chosen: Vec<(&Candidate, f64)> = taken.collect();
         chosen.sort_by(|a, b| b.1.total_cmp(&a.1));
         let seconds = clock.elapsed().as_secs_f64();
-        let account = Account::new(account::Facts { problem, found, weights, seconds, seed: self.seed });
+        let loo = LooAccount::new(problem, found, weights);
+        let method = Method::Exact.name();
+        let account = Account::new(account::Facts { problem, found, weights, method, loo, seconds, seed: self.seed });
         Model::of(problem, &chosen, account)
     }
 
@@ -352,7 +382,7 @@ impl Fit {
             })
             .collect();
         let limits = Limits {
-            iterations: self.iterations,
+            iterations: self.iterations.unwrap_or(ITERATIONS),
             time: self.time.map(|t| t.saturating_sub(clock.elapsed())),
             interrupt: self.interrupt.clone(),
             ..Limits::default()
@@ -368,7 +398,7 @@ impl Fit {
                 let part = Evidence { problem: &some, ..evidence(Threads::One) };
                 let plan = Restarts {
                     optimizer: optimizer.clone(),
-                    limits: Limits { iterations: SCREENING_STEPS.min(self.iterations), ..limits.clone() },
+                    limits: Limits { iterations: SCREENING_STEPS.min(limits.iterations), ..limits.clone() },
                     screening: vec![],
                 };
                 part.objective()?;
@@ -423,8 +453,18 @@ impl Fit {
     }
 
     fn check(&self, data: &Dataset) -> Result<()> {
-        if data.n() < 2 {
-            return Err(Error::new(ErrorKind::TooFewRows { found: data.n(), needed: 2 }));
+        self.check_options(data.n())?;
+        if let Some(column) = (0..data.d()).find(|&c| data.x().column(c).iter().any(|v| !v.is_finite())) {
+            let row = data.x().column(column).iter().position(|v| !v.is_finite()).unwrap_or(0);
+            let found = data.x().column(column)[row];
+            return Err(ErrorKind::NotFinite { row, column: data.inputs()[column].clone(), found }.into());
+        }
+        Ok(())
+    }
+
+    fn check_options(&self, n: usize) -> Result<()> {
+        if n < 2 {
+            return Err(Error::new(ErrorKind::TooFewRows { found: n, needed: 2 }));
         }
         if self.restarts == 0 {
             return Err(Error::option("restarts", "at least one start is needed"));
@@ -437,18 +477,7 @@ impl Fit {
                 format!("a standard deviation must be finite and not negative: {sd}"),
             ));
         }
-        if let Some(column) = (0..data.d()).find(|&c| data.x().column(c).iter().any(|v| !v.is_finite())) {
-            let row = data.x().column(column).iter().position(|v| !v.is_finite()).unwrap_or(0);
-            let found = data.x().column(column)[row];
-            return Err(ErrorKind::NotFinite { row, column: data.inputs()[column].clone(), found }.into());
-        }
         Ok(())
-    }
-
-    /// Bytes that fitting n rows of d columns takes, and what decides it.
-    pub fn memory(&self, n: usize, d: usize) -> usize {
-        let beside = if n >= LARGE { 1 } else { self.restarts.min(rayon::current_num_threads()) };
-        Exact::memory(n) * beside + 8 * n * (d + 4)
     }
 }
 

@@ -123,7 +123,7 @@ impl Model {
 
     /// Number of observations; rows that were merged count as one.
     pub fn n(&self) -> usize {
-        self.members[0].posterior.n()
+        self.members[0].process.n()
     }
 
     /// What was done to the target of the heaviest member before it was fitted.
@@ -145,11 +145,7 @@ impl Model {
     /// When the points have another width than the data.
     pub fn predict(&self, points: &Points) -> Result<Prediction> {
         let (f, y) = self.distributions(points)?;
-        // A wider distribution of a logarithm has a higher mean, but is no reason to expect more.
-        let mean = match self.widening {
-            1.0 => y.iter().map(|m| m.moments().0).collect(),
-            _ => self.mean(points)?,
-        };
+        let mean = y.iter().map(|m| m.moments().0).collect();
         let variance = |of: &[Mixture]| of.iter().map(|m| m.moments().1).collect();
         Ok(Prediction { mean, variance_f: variance(&f), variance_y: variance(&y) })
     }
@@ -173,8 +169,8 @@ impl Model {
             let wider = self.widening * self.widening;
             for i in 0..points.n() {
                 let mean = p.mean[i];
-                f[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_f[i] });
-                y[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_y[i] });
+                f[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_f[i], wider });
+                y[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_y[i], wider });
             }
         }
         Ok((f, y))
@@ -227,7 +223,7 @@ impl Model {
             if mine.is_empty() {
                 continue;
             }
-            let own = member.posterior.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
+            let own = member.process.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
             let sd = noise(member);
             for (s, mut values) in mine.into_iter().zip(own) {
                 for v in &mut values {

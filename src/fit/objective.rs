@@ -29,7 +29,7 @@ pub(super) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    fn roles(&self) -> Vec<Role> {
+    pub fn roles(&self) -> Vec<Role> {
         self.kernel.params().iter().map(|p| p.role()).collect()
     }
 
@@ -65,6 +65,33 @@ impl<'a> Evidence<'a> {
         Bounds::Each(list)
     }
 
+    /// The objective from the log likelihood, and its gradient from the slopes: by transforms, with priors.
+    pub fn finish(
+        &self,
+        roles: &[Role],
+        raw: &[f64],
+        (value, noise, noise_slope): (f64, f64, f64),
+        gradient: &[f64],
+        out: &mut [f64],
+    ) -> f64 {
+        for ((out, role), (raw, g)) in out.iter_mut().zip(roles).zip(raw.iter().zip(gradient)) {
+            *out = -g * role.transform().slope(*raw);
+        }
+        if self.problem.fixed_noise.is_none() {
+            out[roles.len()] = -noise_slope * (noise - NOISE_FLOOR);
+        }
+        let mut prior = 0.0;
+        if self.priors == Priors::Weak {
+            let noise = self.problem.fixed_noise.is_none().then_some(Role::Noise);
+            for ((role, &raw), out) in roles.iter().copied().chain(noise).zip(raw).zip(out.iter_mut()) {
+                let (value, slope) = weak_prior(role, raw);
+                prior += value;
+                *out += slope;
+            }
+        }
+        -value + prior
+    }
+
     /// The function to minimise.
     pub fn objective(self) -> Result<impl Objective + use<'a>> {
         let roles = self.roles();
@@ -75,22 +102,7 @@ impl<'a> Evidence<'a> {
             let Ok((value, noise_slope)) = exact.gradient(&theta, noise, &mut gradient) else {
                 return f64::INFINITY;
             };
-            for ((out, role), (raw, g)) in out.iter_mut().zip(&roles).zip(raw.iter().zip(&gradient)) {
-                *out = -g * role.transform().slope(*raw);
-            }
-            if self.problem.fixed_noise.is_none() {
-                out[roles.len()] = -noise_slope * (noise - NOISE_FLOOR);
-            }
-            let mut prior = 0.0;
-            if self.priors == Priors::Weak {
-                let noise = self.problem.fixed_noise.is_none().then_some(Role::Noise);
-                for ((role, &raw), out) in roles.iter().copied().chain(noise).zip(raw).zip(out.iter_mut()) {
-                    let (value, slope) = weak_prior(role, raw);
-                    prior += value;
-                    *out += slope;
-                }
-            }
-            -value + prior
+            self.finish(&roles, raw, (value, noise, noise_slope), &gradient, out)
         })
     }
 }

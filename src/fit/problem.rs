@@ -2,7 +2,7 @@
 //! other units or another order of rows make the same problem, and so the same fit.
 
 use super::Standardize;
-use crate::data::{Dataset, Points, Scaling, Split};
+use crate::data::{Dataset, Points, Scaling, Split, Stream};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
 use crate::kernel::Kernel;
@@ -80,6 +80,28 @@ impl Problem {
         })
     }
 
+    /// Some rows of a stream, standardised with all of them.
+    pub fn of_stream(
+        stream: &Stream,
+        scaling: &Scaling,
+        (x, y): (Points, Vec<f64>),
+        noise: Option<f64>,
+    ) -> Result<Self> {
+        Ok(Self {
+            fixed_noise: noise.map(|sd| scaling.noise(sd * sd).max(NOISE_FLOOR)),
+            scaling: scaling.clone(),
+            x: Inputs::new(x),
+            rows: y.len(),
+            y,
+            known: None,
+            repeats: None,
+            encoding: stream.encoding().clone(),
+            target: stream.target_name().unwrap_or("y").to_string(),
+            columns: stream.encoding().names(),
+            notes: stream.notes().to_vec(),
+        })
+    }
+
     /// Rows after merging.
     pub fn n(&self) -> usize {
         self.y.len()
@@ -113,14 +135,18 @@ impl Problem {
             n if n > most => Split::random(n, most as f64 / n as f64, seed)?.test,
             n => (0..n).collect(),
         };
+        Ok(self.subset(&rows))
+    }
+
+    fn subset(&self, rows: &[usize]) -> Self {
         let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
-        Ok(Self {
-            x: Inputs::new(self.x.points().select(&rows)),
+        Self {
+            x: Inputs::new(self.x.points().select(rows)),
             y: pick(&self.y),
             known: self.known.as_deref().map(pick),
             repeats: None,
             ..self.clone()
-        })
+        }
     }
 
     /// Whether rows of this kernel may be merged.

@@ -26,6 +26,10 @@ const RIVALS: [&str; 11] = [
     "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
     "LIN + MAT12 + PER + PER",
 ];
+/// How many of them, from the end, are asked first whether the logarithm is worth a try.
+const SCOUTS: usize = 2;
+/// The most iterations of a rival.
+const RIVAL_STEPS: usize = 150;
 /// Those of a quick search.
 const QUICK: [&str; 4] = ["MAT12", "LIN + MAT12", "LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 /// Beyond this many rows the network alone is fitted, and judged by its evidence.
@@ -93,22 +97,12 @@ impl Question<'_> {
         }
         let origins = origins;
         let rivals = self.fit.kernel().is_network() && self.data.n() <= MOST_ROWS && !self.fit.is_alone();
-        let mut entries: Vec<(Kernel, Link)> = Vec::new();
-        for text in rival_texts.iter().filter(|_| rivals) {
-            for &link in self.links {
-                entries.push((text.parse()?, link));
-            }
-        }
-        let plain = self.fit.clone().restarts(1).resume(vec![]);
-        let run = |(kernel, link): &(Kernel, Link)| {
-            self.run(kernel, *link, &origins, plain.clone(), &|_| ControlFlow::Continue(()))
-        };
-        // A rival that fails is no reason to fail.
-        let quick: Vec<Vec<Runner>> =
-            entries.par_iter().with_max_len(1).map(|entry| run(entry).unwrap_or_default()).collect();
-        let mut runners: Vec<Runner> = quick.into_iter().flatten().collect();
-
-        // The asked kernel takes longest: only under links that the others do not speak against.
+        let mut runners: Vec<Runner> = Vec::new();
+        // A few first, where there are two links to choose from: the asked kernel takes longest, and is fitted only
+        // under links that they do not speak against.
+        let first = if rivals && self.links.len() > 1 { SCOUTS.min(rival_texts.len()) } else { 0 };
+        let (others, scouts) = rival_texts.split_at(rival_texts.len() - first);
+        runners.extend(self.rivals(scouts, &origins)?);
         let best = |link: Option<Link>| {
             let some = runners.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
             some.map(|r| r.evidence).fold(f64::NEG_INFINITY, f64::max)
@@ -120,6 +114,9 @@ impl Question<'_> {
             .with_max_len(1)
             .map(|&link| self.run(self.fit.kernel(), link, &origins, self.fit.clone(), &|step| watch(link, step)))
             .collect();
+        if rivals {
+            runners.extend(self.rivals(others, &origins)?);
+        }
         let mut failed = None;
         for result in asked {
             match result {
@@ -131,6 +128,23 @@ impl Question<'_> {
             return Err(error);
         }
         self.average(runners, &origins)
+    }
+
+    /// Rivals under every link; one that fails is no reason to fail.
+    fn rivals(&self, texts: &[&str], origins: &[Origin]) -> Result<Vec<Runner>> {
+        let mut entries: Vec<(Kernel, Link)> = Vec::new();
+        for text in texts {
+            for &link in self.links {
+                entries.push((text.parse()?, link));
+            }
+        }
+        let plain = self.fit.clone().restarts(1).resume(vec![]).at_most(RIVAL_STEPS);
+        let run = |(kernel, link): &(Kernel, Link)| {
+            self.run(kernel, *link, origins, plain.clone(), &|_| ControlFlow::Continue(()))
+        };
+        let all: Vec<Vec<Runner>> =
+            entries.par_iter().with_max_len(1).map(|entry| run(entry).unwrap_or_default()).collect();
+        Ok(all.into_iter().flatten().collect())
     }
 
     /// One kernel under one link: the fit to the whole series, and to what comes before each origin.

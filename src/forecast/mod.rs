@@ -245,8 +245,8 @@ impl Fitted {
     pub fn at(&self, numbers: Vec<f64>, times: Vec<String>, levels: &[f64]) -> Result<Forecast> {
         check_levels(levels)?;
         let points = Points::from_column(&numbers)?;
-        let (mean, values) = (self.model.mean(&points)?, self.model.distribution(&points)?);
-        let sd = values.iter().map(|m| m.moments().1.sqrt()).collect();
+        let values = self.model.distribution(&points)?;
+        let (mean, sd) = values.iter().map(|m| m.moments()).map(|(m, v)| (m, v.sqrt())).unzip();
         let band = |&level: &f64| {
             let end = |p: f64| values.iter().map(|m| m.quantile(p)).collect();
             Band { level, lower: end(0.5 - level / 200.0), upper: end(0.5 + level / 200.0) }

@@ -44,7 +44,7 @@ pub fn check_inducing(z: &Points, n: usize) -> Result<()> {
 }
 
 /// Are there as many rows as inducing points, and any at all?
-pub(super) fn check_number(m: usize, n: usize) -> Result<()> {
+pub(crate) fn check_number(m: usize, n: usize) -> Result<()> {
     if n == 0 {
         return Err(ErrorKind::TooFewRows { found: 0, needed: 1 }.into());
     }
@@ -63,31 +63,46 @@ fn bits(row: &[f64]) -> Vec<u64> {
     row.iter().map(|v| (v + 0.0).to_bits()).collect()
 }
 
-/// A random choice of at most `size` rows in one pass, in the order of the rows; all of them where there are no more.
+/// The inputs of a random choice of at most `size` rows; see [`sample`].
 ///
 /// # Errors
 /// When the rows cannot be read.
 pub fn sample_rows(rows: &dyn Rows, size: usize, seed: u64) -> Result<Points> {
+    Ok(sample(rows, size, seed)?.0)
+}
+
+/// A random choice of at most `size` rows with their targets in one pass, in the order of the rows; all of them where
+/// there are no more.
+///
+/// # Errors
+/// When the rows cannot be read.
+pub fn sample(rows: &dyn Rows, size: usize, seed: u64) -> Result<(Points, Vec<f64>)> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut kept: Vec<(usize, Vec<f64>)> = Vec::new();
+    let mut kept: Vec<(usize, Vec<f64>, f64)> = Vec::new();
     let mut seen = 0;
-    rows.each(&mut |x, _| {
-        for i in 0..x.n() {
+    rows.each(&mut |x, y| {
+        for (i, &y) in y.iter().enumerate() {
             // Row number s stays with probability size/s.
             if kept.len() < size {
-                kept.push((seen, x.row(i)));
+                kept.push((seen, x.row(i), y));
             } else {
                 let at = rng.random_range(0..=seen);
                 if at < size {
-                    kept[at] = (seen, x.row(i));
+                    kept[at] = (seen, x.row(i), y);
                 }
             }
             seen += 1;
         }
         Ok(())
     })?;
-    kept.sort_by_key(|(row, _)| *row);
-    Points::from_rows(&kept.into_iter().map(|(_, row)| row).collect::<Vec<_>>())
+    kept.sort_by_key(|(row, ..)| *row);
+    let y = kept.iter().map(|(.., y)| *y).collect();
+    Ok((Points::from_rows(&kept.into_iter().map(|(_, row, _)| row).collect::<Vec<_>>())?, y))
+}
+
+/// How many rows differ.
+pub(crate) fn count_distinct(x: &Points) -> usize {
+    (0..x.n()).map(|i| bits(&x.row(i))).collect::<HashSet<_>>().len()
 }
 
 /// m inducing points for these rows; of more rows than can be handled take a sample first ([`sample_rows`]). The same
@@ -171,33 +186,39 @@ fn closest(row: &[f64], centres: &[f64]) -> usize {
     best.0
 }
 
-/// The pivots of the pivoted Cholesky factor of k(x, x), which needs m of its columns only.
+/// The pivots of the pivoted Cholesky factor of k(x, x).
 fn greedy_variance(program: &Program, theta: &[f64], x: &Points, m: usize) -> Result<Points> {
-    let (inputs, scratch, n) = (Inputs::without_lags(x.clone()), &mut Scratch::default(), x.n());
+    let mut chosen = pivoted(program, theta, &Inputs::without_lags(x.clone()), m)?.1;
+    // Rounding decides among the rest: any rows that are not yet chosen.
+    let taken: HashSet<usize> = chosen.iter().copied().collect();
+    chosen.extend((0..x.n()).filter(|i| !taken.contains(i)).take(m - chosen.len()));
+    Ok(x.select(&chosen))
+}
+
+/// The first rows of the pivoted Cholesky factor of k(x, x) = RᵀR, and their pivots; needs as many of its columns only.
+/// Ends early where nothing is left: the other rows of R are nought.
+pub(super) fn pivoted(program: &Program, theta: &[f64], x: &Inputs, m: usize) -> Result<(Matrix, Vec<usize>)> {
+    let (scratch, n) = (&mut Scratch::default(), x.n());
     let mut left = vec![0.0; n];
-    program.diag(theta, &inputs, &mut left, scratch)?;
-    // Rows of the factor are columns here: the m numbers of one row lie together.
-    let (mut l, mut column, mut chosen) = (Matrix::zeros(m, n), vec![0.0; n], Vec::with_capacity(m));
+    program.diag(theta, x, &mut left, scratch)?;
+    let (mut r, mut column, mut chosen) = (Matrix::zeros(m, n), vec![0.0; n], Vec::with_capacity(m));
     for step in 0..m {
         let pivot = (0..n).max_by(|&a, &b| left[a].total_cmp(&left[b]).then(b.cmp(&a))).unwrap_or(0);
-        // Rounding decides among the rest: any rows that are not yet chosen.
-        if left[pivot] <= 0.0 {
-            let rest = (0..n).filter(|i| !chosen.contains(i)).take(m - step).collect::<Vec<_>>();
-            chosen.extend(rest);
+        if left[pivot].is_nan() || left[pivot] <= 0.0 {
             break;
         }
         chosen.push(pivot);
-        let one = Inputs::without_lags(x.select(&[pivot]));
-        program.cross(theta, &inputs, &one, &mut column, n, scratch, Threads::All)?;
-        let (root, at) = (left[pivot].sqrt(), l.column(pivot)[..step].to_vec());
-        let stride = l.stride();
+        let one = Inputs::without_lags(x.points().select(&[pivot]));
+        program.cross(theta, x, &one, &mut column, n, scratch, Threads::All)?;
+        let (root, at) = (left[pivot].sqrt(), r.column(pivot)[..step].to_vec());
+        let stride = r.stride();
         let update = |((row, left), k): ((&mut [f64], &mut f64), &f64)| {
             let value = (k - dot(&row[..step], &at)) / root;
             row[step] = value;
             *left -= value * value;
         };
-        l.values_mut().par_chunks_mut(stride).zip(&mut left).zip(&column).with_min_len(256).for_each(update);
+        r.values_mut().par_chunks_mut(stride).zip(&mut left).zip(&column).with_min_len(256).for_each(update);
         left[pivot] = f64::NEG_INFINITY;
     }
-    Ok(x.select(&chosen))
+    Ok((r, chosen))
 }

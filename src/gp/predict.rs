@@ -15,6 +15,9 @@ const BLOCK: usize = 512;
 const SMALLEST_BLOCK: usize = 64;
 const BLOCK_PAIRS: usize = 1 << 21;
 
+/// What rounding leaves of a covariance, as a share of the prior's variance.
+const ROUNDING: f64 = 1e-10;
+
 /// Predictions at some points.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Prediction {
@@ -199,7 +202,14 @@ impl Posterior {
     pub fn sample(&self, points: &Points, count: usize, rng: &mut impl Rng) -> Result<Vec<Vec<f64>>> {
         let (mean, covariance) = self.joint(points)?;
         let m = points.n();
-        let factor = Cholesky::factor(Matrix::zeros(m, m), |a| a.clone_from(&covariance), Threads::All);
+        // Where the data leave nothing open, rounding of the prior's size is all there is.
+        let mut prior = vec![0.0; m];
+        self.program.diag(&self.theta, &Inputs::new(points.clone()), &mut prior, &mut Scratch::default())?;
+        let fill = |a: &mut Matrix| {
+            a.clone_from(&covariance);
+            (0..m).for_each(|i| a[(i, i)] = a[(i, i)].max(0.0) + ROUNDING * prior[i]);
+        };
+        let factor = Cholesky::factor(Matrix::zeros(m, m), fill, Threads::All);
         let factor = factor.map_err(|f| indefinite(f, points))?;
         let mut draw = || {
             let z: Vec<f64> = (0..m).map(|_| StandardNormal.sample(rng)).collect();

@@ -109,9 +109,10 @@ impl<'a> Sparse<'a> {
         self
     }
 
-    /// Bytes that the evaluation with m inducing points needs beyond the data, for chunks of so many rows.
-    pub fn memory(m: usize, chunk: usize) -> usize {
-        CACHE + 8 * (8 * m * m + 3 * m * chunk) + (64 << 20)
+    /// Bytes that the evaluation of n rows with m inducing points needs beyond the data, for chunks of so many rows.
+    pub fn memory(n: usize, m: usize, chunk: usize) -> usize {
+        let kept = n.saturating_mul(8 * m).min(CACHE);
+        kept + 8 * (8 * m * m + 3 * m * chunk.min(n)) + (16 << 20)
     }
 
     /// The bound.

@@ -7,12 +7,13 @@ use super::predict::Prediction;
 use super::rows::Rows;
 use super::sparse::{Cache, SparseTimings, Timed, accumulate};
 use crate::data::Points;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::linalg::{Cholesky, Matrix, dot};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
 
 /// Test points handled at a time: their cross matrix is what predictions need memory for.
 const BLOCK: usize = 1024;
@@ -28,6 +29,22 @@ pub struct SparsePosterior {
     white: Cholesky,
     weights: Vec<f64>,
     bound: f64,
+    n: usize,
+}
+
+/// What a file keeps of a sparse process, beside its kernel and noise: the rest follows, to the bit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Rows it has seen.
+    pub rows: usize,
+    /// Inducing points, column by column.
+    pub inducing: Vec<f64>,
+    /// The weight of each in the mean.
+    pub weights: Vec<f64>,
+    /// The lower triangle of the factor of B, column by column.
+    pub white: Vec<f64>,
+    /// The bound of the evidence.
+    pub bound: f64,
 }
 
 impl SparsePosterior {
@@ -54,7 +71,60 @@ impl SparsePosterior {
         let basis = accumulate(&program, rows, at, jitter, &mut statistics, &mut scratch, seen, Threads::All)?;
         let solution = Solution::new(&basis, &mut statistics, noise, Threads::All)?;
         let Solution { value: bound, weights, white, .. } = solution;
-        Ok(Self { program, theta, noise, basis, white, weights, bound })
+        Ok(Self { program, theta, noise, basis, white, weights, bound, n: statistics.n })
+    }
+
+    /// What a file needs to keep.
+    pub fn summary(&self) -> Summary {
+        let l = self.white.l();
+        Summary {
+            rows: self.n,
+            inducing: self.inducing().values().to_vec(),
+            weights: self.weights.clone(),
+            white: (0..l.columns()).flat_map(|j| l.column(j)[j..].iter().copied()).collect(),
+            bound: self.bound,
+        }
+    }
+
+    /// The process of a summary, which may come from a file: nothing about it is taken on trust.
+    ///
+    /// # Errors
+    /// When sizes do not fit, or the numbers cannot be those of a process.
+    pub fn from_summary(program: Program, theta: Vec<f64>, noise: f64, summary: Summary) -> Result<Self> {
+        let m = summary.weights.len();
+        check_number(m, summary.rows)?;
+        let size = |what, expected, found| match expected == found {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Size { what, expected, found })),
+        };
+        size("entries of the factor", m * (m + 1) / 2, summary.white.len())?;
+        if !(noise > 0.0 && noise.is_finite() && summary.bound.is_finite()) {
+            return Err(Error::option("noise", format!("a sparse model needs a positive variance: {noise}")));
+        }
+        let z = Points::from_values(m, program.d(), summary.inducing)?;
+        let (scratch, at) = (&mut Scratch::default(), (theta.as_slice(), &z));
+        let basis = Basis::new(&program, at, Jitter::default(), scratch, Threads::All)?;
+        let mut l = Matrix::zeros(m, m);
+        let mut next = summary.white.into_iter();
+        for j in 0..m {
+            l.column_mut(j)[j..].iter_mut().zip(&mut next).for_each(|(to, v)| *to = v);
+        }
+        let white = Cholesky::from_factor(l).ok_or_else(|| Error::option("white", "it is not a factor"))?;
+        let (weights, bound, n) = (summary.weights, summary.bound, summary.rows);
+        if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
+            return Err(Error::option("weights", format!("weight {at} is not finite")));
+        }
+        Ok(Self { program, theta, noise, basis, white, weights, bound, n })
+    }
+
+    /// Rows it has seen.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Number of input columns.
+    pub fn d(&self) -> usize {
+        self.program.d()
     }
 
     /// The inducing points.
@@ -130,29 +200,57 @@ impl SparsePosterior {
         Ok(mean)
     }
 
+    /// Of each test point: the mean, k** − |L⁻¹k*|², which inducing points cannot tell, and |L_B⁻¹L⁻¹k*|², which rows
+    /// have not told. The variance of f is the sum of both.
+    fn moments(&self, points: &Points, mut take: impl FnMut(f64, f64, f64)) -> Result<()> {
+        self.blocks(points, |block, k, scratch| {
+            let mean: Vec<f64> = (0..block.n()).map(|j| dot(k.column(j), &self.weights)).collect();
+            let mut rest = vec![0.0; block.n()];
+            self.program.diag(&self.theta, block, &mut rest, scratch)?;
+            self.basis.factor.half_solve_matrix(k, Threads::All);
+            rest.iter_mut().enumerate().for_each(|(j, v)| *v -= dot(k.column(j), k.column(j)));
+            self.white.half_solve_matrix(k, Threads::All);
+            for (j, (mean, rest)) in mean.into_iter().zip(rest).enumerate() {
+                take(mean, rest, dot(k.column(j), k.column(j)));
+            }
+            Ok(())
+        })
+    }
+
     /// Means and variances. Memory is bounded whatever the number of points.
     ///
     /// # Errors
     /// When the width of the points does not fit.
     pub fn predict(&self, points: &Points) -> Result<Prediction> {
         let mut out = Prediction::default();
-        self.blocks(points, |block, k, scratch| {
-            out.mean.extend((0..block.n()).map(|j| dot(k.column(j), &self.weights)));
-            let mut v = vec![0.0; block.n()];
-            self.program.diag(&self.theta, block, &mut v, scratch)?;
-            // v = k** − |L⁻¹k*|² + |L_B⁻¹L⁻¹k*|²
-            self.basis.factor.half_solve_matrix(k, Threads::All);
-            v.iter_mut().enumerate().for_each(|(j, v)| *v -= dot(k.column(j), k.column(j)));
-            self.white.half_solve_matrix(k, Threads::All);
-            for (j, v) in v.iter().enumerate() {
-                // Rounding must not make a variance negative.
-                let v = (v + dot(k.column(j), k.column(j))).max(0.0);
-                out.variance_f.push(v);
-                out.variance_y.push(v + self.noise);
-            }
-            Ok(())
+        self.moments(points, |mean, rest, untold| {
+            // Rounding must not make a variance negative.
+            let v = (rest + untold).max(0.0);
+            out.mean.push(mean);
+            out.variance_f.push(v);
+            out.variance_y.push(v + self.noise);
         })?;
         Ok(out)
+    }
+
+    /// Leave-one-out predictions of the rows it was made from, in one more pass, with kernel, noise and inducing points
+    /// held: each row's target, mean and variance of the target, in the order of the rows.
+    ///
+    /// With Q = K_fu K_uu⁻¹ K_uf the rows have the covariance Q + σ²I, of which [(Q + σ²I)⁻¹]ᵢᵢ = (1 − cᵢ/σ²)/σ², where
+    /// cᵢ = |L_B⁻¹L⁻¹kᵢ|²; so yᵢ − μ₋ᵢ = (yᵢ − μᵢ)/(1 − cᵢ/σ²) and s²₋ᵢ = σ²/(1 − cᵢ/σ²) + kᵢᵢ − qᵢᵢ.
+    ///
+    /// # Errors
+    /// When the rows cannot be read.
+    pub fn leave_one_out(&self, rows: &dyn Rows, take: &mut dyn FnMut(f64, f64, f64)) -> Result<()> {
+        rows.each(&mut |x, y| {
+            let mut row = 0;
+            self.moments(x, |mean, rest, untold| {
+                // A row cannot tell more than all there is; rounding may say so.
+                let left = (1.0 - untold / self.noise).max(1e-9);
+                take(y[row], y[row] - (y[row] - mean) / left, self.noise / left + rest.max(0.0));
+                row += 1;
+            })
+        })
     }
 
     /// Mean and full covariance of f at some points: memory grows with their square.

@@ -108,6 +108,13 @@ impl Cholesky {
         }
     }
 
+    /// A factor that was computed before; none if its lower triangle cannot be one.
+    pub fn from_factor(l: Matrix) -> Option<Cholesky> {
+        let n = l.rows();
+        let column = |j: usize| l.column(j)[j] > 0.0 && l.column(j)[j..].iter().all(|v| v.is_finite());
+        (l.columns() == n && (0..n).all(column)).then_some(Self { l, jitter: 0.0 })
+    }
+
     /// Number of rows.
     pub fn n(&self) -> usize {
         self.l.rows()

@@ -31,6 +31,30 @@ pub fn multiply(c: &mut Matrix, a: &Matrix, b: &Matrix, threads: Threads) {
     matmul(c.view_mut(), Accum::Replace, a.view(), b.view(), 1.0, threads_for(threads, a));
 }
 
+/// Columns of C from `to` on ← themselves + (columns of B from `from` on) A
+pub fn add_times(c: &mut Matrix, to: usize, b: &Matrix, from: usize, a: &Matrix, threads: Threads) {
+    let (into, b) = (c.view_mut().subcols_mut(to, a.columns()), b.view().subcols(from, a.rows()));
+    matmul(into, Accum::Add, b, a.view(), 1.0, threads_for(threads, a));
+}
+
+/// Columns of C from `to` on ← themselves + (columns of B from `from` on) Aᵀ
+pub fn add_times_transposed(c: &mut Matrix, to: usize, b: &Matrix, from: usize, a: &Matrix, threads: Threads) {
+    let (into, b) = (c.view_mut().subcols_mut(to, a.rows()), b.view().subcols(from, a.columns()));
+    matmul(into, Accum::Add, b, a.view().transpose(), 1.0, threads_for(threads, a));
+}
+
+/// C ← AᵀB for some columns of each: first and number.
+pub fn columns_times(
+    c: &mut Matrix,
+    (a, of_a): (&Matrix, (usize, usize)),
+    (b, of_b): (&Matrix, (usize, usize)),
+    threads: Threads,
+) {
+    c.reshape(of_a.1, of_b.1);
+    let (left, right) = (a.view().subcols(of_a.0, of_a.1).transpose(), b.view().subcols(of_b.0, of_b.1));
+    matmul(c.view_mut(), Accum::Replace, left, right, 1.0, par(threads, of_a.1.min(of_b.1), LEAST));
+}
+
 /// C ← C + AᵀA, its lower triangle.
 pub fn add_gram(c: &mut Matrix, a: &Matrix, threads: Threads) {
     let n = a.columns();
@@ -178,6 +202,17 @@ mod tests {
                 c
             });
             lower_agree(&gram, &product(&transpose(&x), &x), "add_gram");
+            // Blocks of vectors: rows 3.. of x by a, and back.
+            let rows = Matrix::from_fn(4, n + 3, |i, j| x[(i, j % n)]);
+            let cut = Matrix::from_fn(4, n, |i, j| rows[(i, j + 3)]);
+            let mut c = Matrix::zeros(4, n + 1);
+            add_times(&mut c, 1, &rows, 3, &a, Threads::All);
+            add_times_transposed(&mut c, 1, &rows, 3, &a, Threads::All);
+            let expected = product(&cut, &symmetric);
+            (0..n).for_each(|j| assert!((0..4).all(|i| (c[(i, j + 1)] - expected[(i, j)]).abs() < 1e-9)));
+            columns_times(&mut c, (&rows, (3, n)), (&rows, (0, 2)), Threads::All);
+            let expected = product(&transpose(&cut), &Matrix::from_fn(4, 2, |i, j| rows[(i, j)]));
+            (0..n).for_each(|i| assert!((0..2).all(|j| (c[(i, j)] - expected[(i, j)]).abs() < 1e-9)));
             let times = both(&|t| {
                 let mut c = Matrix::zeros(0, 0);
                 multiply(&mut c, &x, &symmetric, t);

@@ -9,6 +9,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("threads", &[]),
     ("normal", &[]),
+    ("memory", &[]),
     ("file", &["error"]),
     ("data", &["error"]),
     ("kernel", &["error"]),
@@ -17,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("plot", &["error", "file"]),
     ("program", &["error", "threads", "data", "kernel"]),
     ("gp", &["error", "threads", "data", "kernel", "linalg", "program"]),
-    ("fit", &["error", "threads", "file", "normal", "data", "kernel", "linalg", "optim", "program", "gp"]),
+    ("fit", &["error", "threads", "memory", "file", "normal", "data", "kernel", "linalg", "optim", "program", "gp"]),
     ("forecast", &["error", "threads", "file", "normal", "data", "kernel", "gp", "fit", "plot", "program", "optim"]),
 ];
 

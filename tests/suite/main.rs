@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_data;
 mod golden;
+mod iterative;
 mod kernels;
 mod kit;
 mod learning;
@@ -11,6 +12,7 @@ mod models;
 mod optim;
 mod paper;
 mod plots;
+mod scale;
 mod sparse;
 mod tables;
 mod text;

@@ -6,26 +6,36 @@ use crate::failure::Failure;
 use crate::input::{check_memory, peak_memory};
 use crate::output::{Talk, check_writable, print_json, short, write_file};
 use crate::progress::{Place, Watch};
-use covary::data::Choice;
-use covary::fit::{Link, Standardize, StartFrom};
+use covary::data::{Choice, Missing, Stream};
+use covary::fit::{Link, Method, Plan, Standardize, StartFrom, Step};
 use covary::kernel::Task;
 use covary::optim::Adam;
 use covary::{Dataset, Fit, Kernel};
 use serde_json::json;
 use std::path::PathBuf;
 
-const ITERATIONS: usize = 300;
+/// What a bar counts on where no number is given.
+const ITERATIONS: usize = 200;
 const RESTARTS: usize = 4;
+/// Rows that are read at a time where the table stays in its file.
+const PIECE: usize = 8_192;
 
 impl Search {
     /// The fit that these options ask for, and the numbers of iterations and restarts.
-    pub fn fit(&self, task: Task, seed: u64, defaults: (usize, usize)) -> Result<(Fit, usize, usize), Failure> {
+    pub fn fit(
+        &self,
+        task: Task,
+        seed: u64,
+        defaults: (Option<usize>, usize),
+    ) -> Result<(Fit, usize, usize), Failure> {
         if self.kernel.trim() == "search" {
             return Err(Failure::usage("kernel", "`search` is not part of this version"));
         }
-        let (iterations, restarts) = (self.iterations.unwrap_or(defaults.0), self.restarts.unwrap_or(defaults.1));
-        let mut fit =
-            Fit::new(Kernel::parse(&self.kernel, task)?).seed(seed).iterations(iterations).restarts(restarts);
+        let (iterations, restarts) = (self.iterations.or(defaults.0), self.restarts.unwrap_or(defaults.1));
+        let mut fit = Fit::new(Kernel::parse(&self.kernel, task)?).seed(seed).restarts(restarts);
+        if let Some(iterations) = iterations {
+            fit = fit.iterations(iterations);
+        }
         if self.optimizer == OptimizerArg::Adam {
             fit = fit.optimizer(Adam::default());
         }
@@ -44,7 +54,7 @@ impl Search {
             }
             fit = fit.members(members);
         }
-        Ok((fit, iterations, restarts))
+        Ok((fit, iterations.unwrap_or(ITERATIONS), restarts))
     }
 
     /// Where the user wants the state of the work.
@@ -53,16 +63,58 @@ impl Search {
     }
 }
 
-pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
-    if matches!(args.method, MethodArg::Sparse | MethodArg::Iterative) || args.inducing.is_some() {
-        return Err(Failure::usage("method", "only `exact` is part of this version"));
+/// The rows of a fit: in memory, or in their file.
+enum Rows {
+    Whole(Dataset),
+    Pieces(Stream),
+}
+
+impl Rows {
+    /// Reads the table, unless it is large and the method can leave it in its file.
+    fn read(args: &Args, choice: &Choice) -> Result<Self, Failure> {
+        let may = matches!(args.method, MethodArg::Auto | MethodArg::Sparse)
+            && choice.missing != Missing::Impute
+            && choice.noise.is_none();
+        if may && args.reading.streams(&args.data) {
+            let stream = Stream::open(&args.data, &args.reading.options()?, choice, PIECE).map_err(Failure::data)?;
+            return Ok(Self::Pieces(stream));
+        }
+        let table = args.reading.table(&args.data)?;
+        Ok(Self::Whole(Dataset::from_table(&table, choice).map_err(Failure::data)?))
     }
+
+    fn size(&self) -> (usize, usize) {
+        match self {
+            Self::Whole(data) => (data.n(), data.d()),
+            Self::Pieces(stream) => (stream.rows().unwrap_or(0), stream.encoding().names().len()),
+        }
+    }
+
+    fn plan(&self, fit: &Fit) -> Result<Plan, Failure> {
+        Ok(match self {
+            Self::Whole(data) => fit.plan(data)?,
+            Self::Pieces(stream) => fit.plan_stream(stream)?,
+        })
+    }
+
+    /// What tells a checkpoint that the data are the same.
+    fn fingerprint(&self, args: &Args) -> String {
+        match self {
+            Self::Whole(data) => checkpoint::fingerprint(data),
+            Self::Pieces(stream) => {
+                let size = std::fs::metadata(&args.data).map_or(0, |meta| meta.len());
+                format!("{} rows, {size} bytes", stream.rows().unwrap_or(0))
+            }
+        }
+    }
+}
+
+pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     let stdout = args.output.as_deref() == Some("-".as_ref());
     if stdout && talk.json {
         return Err(Failure::usage("output", "`-o -` and `--json` both want standard output"));
     }
     check_writable(&[args.output.as_ref(), args.search.checkpoint.as_ref()])?;
-    let table = args.reading.table(&args.data)?;
     let known = args.noise.as_ref().and_then(|text| text.parse::<f64>().ok());
     let choice = Choice {
         inputs: args.inputs.clone(),
@@ -71,27 +123,36 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         missing: args.reading.missing(),
         ..Choice::new(&args.target)
     };
-    let data = Dataset::from_table(&table, &choice).map_err(Failure::data)?;
-    drop(table);
-    let task = if data.d() == 1 { Task::Series } else { Task::Table };
-    let (mut fit, iterations, restarts) = args.search.fit(task, common.seed, (ITERATIONS, RESTARTS))?;
+    let rows = Rows::read(args, &choice)?;
+    let (n, d) = rows.size();
+    let task = if d == 1 { Task::Series } else { Task::Table };
+    let (mut fit, iterations, restarts) = args.search.fit(task, common.seed, (None, RESTARTS))?;
+    fit = fit.method(args.method.into());
+    if let Some(m) = args.inducing {
+        fit = fit.inducing(m);
+    }
     if let Some(sd) = known {
         fit = fit.noise(sd);
     }
     if args.no_standardize {
         fit = fit.standardize(Standardize::No);
     }
-    check_memory(&fit, data.n(), data.d(), talk)?;
+    let plan = rows.plan(&fit)?;
+    check_memory(&plan, (n, d), |n| fit.memory(n, d), talk)?;
 
-    let mut checkpoint =
-        Checkpoint::new("fit", &args.search.kernel, common.seed, restarts, checkpoint::fingerprint(&data));
+    let mut checkpoint = Checkpoint::new("fit", &args.search.kernel, common.seed, restarts, rows.fingerprint(args));
     if let Some(path) = &args.search.resume {
         checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
         fit = fit.resume_some(checkpoint.states(Link::Identity));
     }
     let place = Place::of(args.search.kept(), &[args.output.as_ref()]);
-    let watch = Watch::new(talk, (iterations * restarts) as u64, checkpoint, place);
-    let model = fit.run_observed(&data, |step| watch.step(Link::Identity, step))?;
+    let starts = if plan.method == Method::Exact { restarts } else { 1 };
+    let watch = Watch::new(talk, (iterations * starts) as u64, checkpoint, place);
+    let step = |step: Step| watch.step(Link::Identity, step);
+    let model = match &rows {
+        Rows::Whole(data) => fit.run_observed(data, step)?,
+        Rows::Pieces(stream) => fit.run_stream_observed(stream, step).map_err(Failure::data)?,
+    };
     watch.clear();
     let account = model.account();
     account.notes.iter().for_each(|note| talk.note(note));
@@ -100,7 +161,12 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     }
     watch.finish()?;
     talk.say(&format!(
-        "log marginal likelihood {:.2}, noise sd {}, leave-one-out rmse {}; {:.1} s, {}",
+        "{} {:.2}, noise sd {}, leave-one-out rmse {}; {:.1} s, {}",
+        if plan.method == Method::Sparse {
+            "bound of the log marginal likelihood"
+        } else {
+            "log marginal likelihood"
+        },
         account.log_marginal_likelihood,
         short(account.noise_sd),
         short(account.loo.rmse),

@@ -8,7 +8,7 @@ use crate::output::{Sink, Talk, check_writable, columns, csv_line, print, print_
 use crate::progress::{Place, Watch};
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
-use covary::fit::Link;
+use covary::fit::{Link, Method};
 use covary::forecast::{
     Backtest, Effort, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest,
     findings, forecast_all,
@@ -23,8 +23,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Iterations and restarts of one series, and of one of many.
-const ONE: (usize, usize) = (150, 3);
-const MANY: (usize, usize) = (60, 1);
+const ONE: (Option<usize>, usize) = (Some(150), 3);
+const MANY: (Option<usize>, usize) = (Some(60), 1);
 /// The time of one of many, unless asked for otherwise: far more than any but a huge one needs.
 const BUDGET: Duration = Duration::from_secs(60);
 
@@ -94,7 +94,8 @@ fn one(
         let message = format!("{origins} origins of {steps} steps leave fewer than 8 of {n} rows to learn from");
         return Err(Failure::usage("backtest", message));
     }
-    check_memory(&fit, data.n(), 1, talk)?;
+    let plan = fit.clone().method(Method::Exact).plan(&data)?;
+    check_memory(&plan, (data.n(), 1), |n| fit.memory(n, 1), talk)?;
     let forecaster = forecaster(args, fit).horizon(steps);
     let task = format!("forecast of one series, transform {}", args.transform.name());
     let mut checkpoint =

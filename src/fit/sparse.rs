@@ -1,0 +1,278 @@
+//! A sparse fit: an exact fit of some rows gives starting values, the bound of all rows is maximised from there, over
+//! the kernel's parameters, the noise and the inducing points. Rows are in memory, or stay in their file.
+
+use super::account::{self, Account, Scores};
+use super::candidate::{Candidate, Found};
+use super::link::Link;
+use super::member::Member;
+use super::method::{Plan, START};
+use super::mixture::{Mixture, Part};
+use super::objective::Evidence;
+use super::problem::Problem;
+use super::{Fit, Model, Step, Watch};
+use crate::data::{Dataset, Points};
+use crate::error::{Error, ErrorKind, Result};
+use crate::gp::{InMemory, Jitter, LeaveOneOut, Placing, Process, Rows, Sparse, SparsePosterior};
+use crate::gp::{check_inducing, count_distinct, place_inducing, sample_rows};
+use crate::kernel::Kernel;
+use crate::optim::{Bounds, Limits, Outcome, Start};
+use crate::program::Program;
+use crate::threads::Threads;
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+/// The most iterations of the exact fit of some rows.
+const START_ITERATIONS: usize = 100;
+/// The most iterations over all rows, unless another number is asked for.
+const ITERATIONS: usize = 100;
+/// Rows among which inducing points are chosen.
+const POOL: usize = 10_000;
+
+/// Where a sparse fit takes its rows from.
+pub(super) struct Source<'a> {
+    pub rows: &'a dyn Rows,
+    /// Number of rows; where some may be dropped on reading, the most there can be.
+    pub n: usize,
+    /// Some of them, which are fitted exactly to begin with; also names, scaling and notes.
+    pub some: Problem,
+}
+
+impl Fit {
+    /// A sparse fit of rows in memory.
+    pub(super) fn run_sparse(
+        &self,
+        data: &Dataset,
+        plan: &Plan,
+        clock: Instant,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Model> {
+        // Equal rows need not be merged here.
+        let problem = Problem::new(data, self.standardize, self.noise, false)?;
+        let rows = InMemory::new(problem.x.points(), &problem.y)?;
+        let source = Source { rows: &rows, n: problem.n(), some: self.some_of(&problem)? };
+        self.train(source, plan, clock, observer)
+    }
+
+    /// Starting values, the maximum of the bound, the process, and the account of it all.
+    pub(super) fn train(
+        &self,
+        mut source: Source,
+        plan: &Plan,
+        clock: Instant,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Model> {
+        source.some.notes.extend(plan.note());
+        let kernel = &self.kernel.bind(&source.some.columns)?;
+        let program = Program::compile(kernel, source.some.d())?;
+        let start = match self.resume.first().and_then(Option::as_ref) {
+            Some(state) => Start::from(state.clone()),
+            None => Start::from(self.start_sparse(&mut source, kernel, &program, plan, clock)?),
+        };
+        let outcome = self.maximise(&source, kernel, &program, start, clock, observer)?;
+        self.account(&source, kernel, program, outcome, clock)
+    }
+
+    /// Raw numbers of an exact fit of some rows.
+    pub(super) fn start_exact(&self, some: &Problem, clock: Instant) -> Result<Vec<f64>> {
+        let first = Fit { iterations: Some(START_ITERATIONS), resume: vec![], ..self.clone() };
+        let nobody = &|_: Step| ControlFlow::Continue(());
+        let found = first.search_one(&self.kernel, self.restarts, some, clock, nobody)?;
+        Ok(found.outcomes[crate::optim::best(&found.outcomes)?].theta.clone())
+    }
+
+    /// Some rows of a problem, at random.
+    pub(super) fn some_of(&self, problem: &Problem) -> Result<Problem> {
+        problem.sample(START, self.seed)
+    }
+
+    /// Raw numbers to start from: those of an exact fit of some rows, and inducing points placed under its kernel.
+    fn start_sparse(
+        &self,
+        source: &mut Source,
+        kernel: &Kernel,
+        program: &Program,
+        plan: &Plan,
+        clock: Instant,
+    ) -> Result<Vec<f64>> {
+        let mut raw = self.start_exact(&source.some, clock)?;
+        let evidence =
+            Evidence { problem: &source.some, kernel, program, priors: self.priors, threads: Threads::All };
+        let (theta, _) = evidence.values(&raw);
+        let pool = sample_rows(source.rows, POOL.max(plan.inducing), self.seed)?;
+        let mut m = plan.inducing;
+        if self.inducing.is_none() {
+            m = m.min(count_distinct(&pool));
+        }
+        let z = place_inducing(&pool, m, Placing::GreedyVariance(program, &theta), self.seed)?;
+        check_inducing(&z, source.n)?;
+        raw.extend(z.values());
+        source.some.notes.push(format!(
+            "{m} inducing points; started from an exact fit of {} of {} rows",
+            source.some.n(),
+            source.n
+        ));
+        Ok(raw)
+    }
+
+    /// Maximises the bound from raw numbers: parameters, noise, inducing points (column by column).
+    fn maximise(
+        &self,
+        source: &Source,
+        kernel: &Kernel,
+        program: &Program,
+        start: Start,
+        clock: Instant,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Outcome> {
+        let evidence =
+            Evidence { problem: &source.some, kernel, program, priors: self.priors, threads: Threads::All };
+        let (roles, d) = (evidence.roles(), program.d());
+        let head = roles.len() + usize::from(source.some.fixed_noise.is_none());
+        let length = match &start {
+            Start::Fresh(raw) => raw.len(),
+            Start::Resumed(state) => state.theta().len(),
+        };
+        let m = length.saturating_sub(head) / d;
+        if length != head + m * d || m == 0 {
+            return Err(ErrorKind::Size { what: "state of the optimiser", expected: head + d, found: length }.into());
+        }
+        let mut list = match evidence.bounds() {
+            Bounds::Each(list) => list,
+            _ => vec![(-25.0, 25.0); head],
+        };
+        list.resize(length, (-1e6, 1e6));
+        let optimizer = self.bounded(Bounds::Each(list));
+        let limits = Limits {
+            iterations: self.iterations.unwrap_or(ITERATIONS),
+            time: self.time.map(|t| t.saturating_sub(clock.elapsed())),
+            interrupt: self.interrupt.clone(),
+            ..Limits::default()
+        };
+        let nowhere = Points::from_values(m, d, vec![0.0; m * d])?;
+        let mut sparse = Sparse::new(program, source.rows, &nowhere, Threads::All)?;
+        let (mut gradient, mut in_z) = (vec![0.0; roles.len()], vec![0.0; m * d]);
+        // A file that cannot be read any more ends the work; values out of range are only "not here".
+        let failed: RefCell<Option<Error>> = RefCell::new(None);
+        let mut objective = |raw: &[f64], out: &mut [f64]| {
+            if failed.borrow().is_some() {
+                return f64::INFINITY;
+            }
+            let (theta, noise) = evidence.values(&raw[..head]);
+            let found = Points::from_values(m, d, raw[head..].to_vec())
+                .and_then(|z| sparse.gradient(&theta, noise, &z, &mut gradient, Some(&mut in_z)));
+            match found {
+                Ok((value, slope)) => {
+                    out[head..].iter_mut().zip(&in_z).for_each(|(out, g)| *out = -g);
+                    let (raw, out) = (&raw[..head], &mut out[..head]);
+                    evidence.finish(&roles, raw, (value, noise, slope), &gradient, out)
+                }
+                Err(error) => {
+                    if !matches!(error.kind(), ErrorKind::NotPositiveDefinite { .. }) {
+                        *failed.borrow_mut() = Some(error);
+                    }
+                    f64::INFINITY
+                }
+            }
+        };
+        let watch = &mut Watch { restart: 0, observer, state: None };
+        let outcome = optimizer.minimize(&mut objective, start, &limits, watch)?;
+        match failed.into_inner() {
+            Some(error) => Err(error),
+            None => Ok(outcome),
+        }
+    }
+
+    fn account(
+        &self,
+        source: &Source,
+        kernel: &Kernel,
+        program: Program,
+        outcome: Outcome,
+        clock: Instant,
+    ) -> Result<Model> {
+        let (some, d) = (&source.some, program.d());
+        let (head, (theta, noise)) = self.found(some, kernel, &program, &outcome)?;
+        let kernel = kernel.with_values(&theta)?;
+        let tail = &outcome.theta[head..];
+        let z = Points::from_values(tail.len() / d, d, tail.to_vec())?;
+        // What is stored is the kernel's text, so that a model from a file is the same to the bit.
+        let posterior = SparsePosterior::new(program, kernel.values(), noise, source.rows, &z, Jitter::default())?;
+        let mut problem = Problem { rows: posterior.n(), ..some.clone() };
+        if posterior.n() < source.n {
+            problem.notes.push(format!("{} rows with missing cells dropped", source.n - posterior.n()));
+        }
+        let ended = Ended { kernel, noise, outcome, evidence: posterior.bound(), jitter: posterior.jitter() };
+        let scores = score(&posterior, source.rows)?;
+        let x = Points::from_values(0, d, vec![])?;
+        Ok(self.single("sparse", &problem, ended, &scores, x, Process::Sparse(Box::new(posterior)), clock))
+    }
+
+    /// How many raw numbers belong to kernel and noise, and their values at the end.
+    pub(super) fn found(
+        &self,
+        some: &Problem,
+        kernel: &Kernel,
+        program: &Program,
+        outcome: &Outcome,
+    ) -> Result<(usize, (Vec<f64>, f64))> {
+        crate::optim::best(std::slice::from_ref(outcome))?;
+        let evidence = Evidence { problem: some, kernel, program, priors: self.priors, threads: Threads::All };
+        let head = evidence.raw((kernel.values(), 1.0)).len();
+        Ok((head, evidence.values(&outcome.theta[..head])))
+    }
+
+    /// The model of one process, with its account.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn single(
+        &self,
+        method: &str,
+        problem: &Problem,
+        ended: Ended,
+        scores: &Scores,
+        x: Points,
+        process: Process,
+        clock: Instant,
+    ) -> Model {
+        let (scaling, loo) = (&problem.scaling, scores.account(&problem.scaling));
+        let own = LeaveOneOut {
+            log_density: loo.log_density + scaling.target_width().ln(),
+            rmse: loo.rmse / scaling.target_width(),
+            ..LeaveOneOut::default()
+        };
+        let Ended { kernel, noise, outcome, evidence, jitter } = ended;
+        let (name, found) = (self.kernel.to_string(), vec![outcome.clone()]);
+        let candidate = Candidate { name, kernel: kernel.clone(), noise, outcome, evidence, loo: own, jitter };
+        let account = Account::new(account::Facts {
+            problem,
+            found: &Found { outcomes: found, candidates: vec![candidate] },
+            weights: &[1.0],
+            method,
+            loo,
+            seconds: clock.elapsed().as_secs_f64(),
+            seed: self.seed,
+        });
+        let members = vec![Member::of(1.0, kernel, noise, scaling.clone(), process)];
+        let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
+        Model { encoding, target, x, members, widening: 1.0, account }
+    }
+}
+
+/// Where a fit of one process ended.
+pub(super) struct Ended {
+    pub kernel: Kernel,
+    pub noise: f64,
+    pub outcome: Outcome,
+    pub evidence: f64,
+    pub jitter: f64,
+}
+
+/// Leave-one-out scores of a sparse process.
+pub(super) fn score(posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores> {
+    let mut scores = Scores::default();
+    posterior.leave_one_out(rows, &mut |y, mean, variance| {
+        let part = Part { weight: 1.0, link: Link::Identity, mean, variance, wider: 1.0 };
+        scores.add(y, &Mixture { parts: vec![part] });
+    })?;
+    Ok(scores)
+}
