@@ -26,8 +26,9 @@ const RIVALS: [&str; 11] = [
     "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
     "LIN + MAT12 + PER + PER",
 ];
-/// How many of them, from the end, are asked first whether the logarithm is worth a try.
-const SCOUTS: usize = 2;
+/// Those that tell, after a few iterations, whether the logarithm is worth a try.
+const SCOUTS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
+const SCOUT_STEPS: usize = 40;
 /// The most iterations of a rival.
 const RIVAL_STEPS: usize = 150;
 /// Those of a quick search.
@@ -97,14 +98,12 @@ impl Question<'_> {
         }
         let origins = origins;
         let rivals = self.fit.kernel().is_network() && self.data.n() <= MOST_ROWS && !self.fit.is_alone();
-        let mut runners: Vec<Runner> = Vec::new();
-        // A few first, where there are two links to choose from: the asked kernel takes longest, and is fitted only
-        // under links that they do not speak against.
-        let first = if rivals && self.links.len() > 1 { SCOUTS.min(rival_texts.len()) } else { 0 };
-        let (others, scouts) = rival_texts.split_at(rival_texts.len() - first);
-        runners.extend(self.rivals(scouts, &origins)?);
+        // Where there are two links, a short look first: the asked kernel takes longest, and is fitted only under links
+        // that plain kernels do not speak against.
+        let looking = if rivals && self.links.len() > 1 { &SCOUTS[..] } else { &[] };
+        let scouts = self.rivals(looking, &[], SCOUT_STEPS)?;
         let best = |link: Option<Link>| {
-            let some = runners.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
+            let some = scouts.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
             some.map(|r| r.evidence).fold(f64::NEG_INFINITY, f64::max)
         };
         let doubtful = |link: Link| best(Some(link)) < best(None) - CLEAR;
@@ -114,9 +113,7 @@ impl Question<'_> {
             .with_max_len(1)
             .map(|&link| self.run(self.fit.kernel(), link, &origins, self.fit.clone(), &|step| watch(link, step)))
             .collect();
-        if rivals {
-            runners.extend(self.rivals(others, &origins)?);
-        }
+        let mut runners = if rivals { self.rivals(rival_texts, &origins, RIVAL_STEPS)? } else { vec![] };
         let mut failed = None;
         for result in asked {
             match result {
@@ -131,14 +128,14 @@ impl Question<'_> {
     }
 
     /// Rivals under every link; one that fails is no reason to fail.
-    fn rivals(&self, texts: &[&str], origins: &[Origin]) -> Result<Vec<Runner>> {
+    fn rivals(&self, texts: &[&str], origins: &[Origin], steps: usize) -> Result<Vec<Runner>> {
         let mut entries: Vec<(Kernel, Link)> = Vec::new();
         for text in texts {
             for &link in self.links {
                 entries.push((text.parse()?, link));
             }
         }
-        let plain = self.fit.clone().restarts(1).resume(vec![]).at_most(RIVAL_STEPS);
+        let plain = self.fit.clone().restarts(1).resume(vec![]).at_most(steps);
         let run = |(kernel, link): &(Kernel, Link)| {
             self.run(kernel, *link, origins, plain.clone(), &|_| ControlFlow::Continue(()))
         };
@@ -160,32 +157,37 @@ impl Question<'_> {
             Link::Identity => Ok(data.clone()),
             _ => data.clone().map_target(|y| link.apply(y)),
         };
-        let states = self.resume.iter().find(|r| r.0 == link && *kernel == *self.fit.kernel());
         let fit = fit.kernel_of(kernel.clone());
+        let asked = *kernel == *self.fit.kernel();
+        let once = fit.clone().restarts(1).resume(vec![]);
+        // The asked kernel is fitted to the whole series first, from all its starts: that is what can be resumed.
+        let mut models = Vec::new();
+        if asked {
+            let states = self.resume.iter().find(|r| r.0 == link).map_or(vec![], |r| r.1.clone());
+            models = fit.clone().resume_some(states).run_each(&linked(self.data)?, watch)?;
+        }
         // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts.
-        let mut first: Option<Model> = None;
+        let mut last: Option<Model> = None;
         let mut told: Vec<Option<Vec<Mixture>>> = vec![None; origins.len()];
         let mut order: Vec<usize> = (0..origins.len()).collect();
         order.sort_by_key(|&o| origins[o].at);
         let again = |earlier: &Option<Model>| match earlier {
-            Some(model) => fit.clone().restarts(1).resume(vec![]).going_on_from(model, AGAIN),
-            None => fit.clone().restarts(1).resume(vec![]),
+            Some(model) => once.clone().going_on_from(model, AGAIN),
+            None => once.clone(),
         };
         for o in order {
             let Origin { at, steps } = origins[o];
             let past = linked(&self.data.select(&(0..at).collect::<Vec<_>>()))?;
             let ahead = Points::from_column(&self.data.x().column(0)[at..at + steps])?;
-            let models = again(&first).run_each(&past, &|_: Step| ControlFlow::Continue(()));
-            if let Some(model) = models.ok().and_then(|m| m.into_iter().next()) {
+            let found = again(&last).run_each(&past, &|_: Step| ControlFlow::Continue(()));
+            if let Some(model) = found.ok().and_then(|m| m.into_iter().next()) {
                 told[o] = model.clone().with_link(link).distribution(&ahead).ok();
-                first = Some(model);
+                last = Some(model);
             }
         }
-        let whole = match (fit.starts(), states) {
-            (1, None) => again(&first),
-            _ => fit.clone().resume_some(states.map_or(vec![], |r| r.1.clone())),
-        };
-        let mut models = whole.run_each(&linked(self.data)?, watch)?;
+        if !asked {
+            models = again(&last).run_each(&linked(self.data)?, watch)?;
+        }
         models.truncate(STARTS);
         let y = self.data.y();
         let jacobian: f64 = y.iter().map(|&y| link.log_jacobian(y)).sum();
