@@ -3,6 +3,9 @@
 
 mod bound;
 mod exact;
+mod grid;
+mod grid_posterior;
+mod holes;
 mod inducing;
 mod loo;
 mod predict;
@@ -13,6 +16,8 @@ mod sparse_posterior;
 
 pub use bound::{Form, Jitter};
 pub use exact::{Exact, Timings};
+pub use grid::{GridAccount, GridProcess};
+pub use grid_posterior::{GridPosterior, Variances};
 pub use inducing::{Placing, check_inducing, place_inducing, sample_rows};
 pub use loo::LeaveOneOut;
 pub use predict::{Posterior, Prediction};

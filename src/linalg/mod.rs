@@ -3,12 +3,14 @@
 mod cg;
 mod cholesky;
 mod eigen;
+mod kron;
 mod matrix;
 pub mod product;
 
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};
 pub use eigen::{Eigen, symmetric_eigen};
+pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use matrix::{Matrix, dot};
 
 use crate::threads::Threads;
