@@ -3,6 +3,9 @@
 mod account;
 mod candidate;
 mod file;
+mod grid;
+mod grid_start;
+mod grid_work;
 mod link;
 mod member;
 mod mixture;
@@ -14,6 +17,7 @@ mod start;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
+pub use grid::{GridFit, GridModel, GridRestart};
 pub use link::Link;
 pub use member::Member;
 pub use mixture::{Mixture, Part};

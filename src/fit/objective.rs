@@ -96,7 +96,7 @@ impl<'a> Evidence<'a> {
 
 /// −log density (up to a constant) of a raw number, and its slope: normal, wide, centred on what is usual for the role
 /// on standardised data.
-fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
+pub(super) fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
     let (centre, sd): (f64, f64) = match role {
         Role::Lengthscale { .. } => (0.7, 2.0),
         Role::Period { .. } => (0.0, 4.0),
