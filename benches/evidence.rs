@@ -1,5 +1,5 @@
 //! One evaluation = log marginal likelihood + every gradient, beside the bare Cholesky + inverse of the same size.
-//! `cargo bench --bench evidence [-- n …]`; `covary bench evidence` prints the same as JSON.
+//! `cargo bench --bench evidence [-- n …]`, with the airline and kin8nm tables too where `../shared/data` has them; `covary bench evidence` prints the same as JSON.
 #![allow(clippy::unwrap_used)]
 
 use covary::gp::Exact;
@@ -15,27 +15,67 @@ fn main() {
     let sizes = if sizes.is_empty() { vec![144, 500, 1000, 2000, 4000] } else { sizes };
     println!("| n | kernel | assembly | factor | inverse | pullback | total ms | floor ms | ratio |");
     println!("|---|---|---|---|---|---|---|---|---|");
+    let (series, table) = (Kernel::default_network(Task::Series), Kernel::default_network(Task::Table));
+    let (airline, kin8nm) = (read("series/airline.csv"), read("uci/kin8nm.csv"));
     for n in sizes {
         if n <= 1000 {
             let grid =
                 Points::from_column(&(0..n).map(|i| i as f64 * 3.44 / n as f64 - 1.72).collect::<Vec<_>>()).unwrap();
-            run("series, lags shared", n, &Kernel::default_network(Task::Series), &Inputs::new(grid.clone()));
-            run("series", n, &Kernel::default_network(Task::Series), &Inputs::without_lags(grid));
+            run("series, lags shared", &series, &Inputs::new(grid.clone()), &wave(n));
+            run("series", &series, &Inputs::without_lags(grid), &wave(n));
+        }
+        if n == 144
+            && let Some(columns) = &airline
+        {
+            let months: Vec<f64> = (0..columns[1].len()).map(|i| i as f64).collect();
+            let x = Points::from_column(&standardised(&months)).unwrap();
+            run("airline, lags shared", &series, &Inputs::new(x), &standardised(&columns[1]));
         }
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(0);
         let x = Points::from_values(n, 8, (0..8 * n).map(|_| rng.random_range(-1.7..1.7)).collect()).unwrap();
-        run("regression d=8", n, &Kernel::default_network(Task::Table), &Inputs::new(x));
+        run("regression d=8", &table, &Inputs::new(x), &wave(n));
+        if let Some(columns) = kin8nm.as_ref().filter(|c| c[0].len() >= n) {
+            let values: Vec<f64> = columns[..8].iter().flat_map(|c| standardised(&c[..n])).collect();
+            let x = Points::from_values(n, 8, values).unwrap();
+            run("kin8nm", &table, &Inputs::new(x), &standardised(&columns[8][..n]));
+        }
     }
 }
 
-fn run(name: &str, n: usize, kernel: &Kernel, x: &Inputs) {
-    let d = x.points().d();
+/// The columns of a table of the shared data, dates as noughts; a line on standard error where it is not there.
+fn read(name: &str) -> Option<Vec<Vec<f64>>> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data").join(name);
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        eprintln!("{}: not there, its rows are left out", path.display());
+        return None;
+    };
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|cell| cell.trim().parse().unwrap_or(0.0)).collect())
+        .collect();
+    let width = rows.first()?.len();
+    Some((0..width).map(|c| rows.iter().map(|row| row[c]).collect()).collect())
+}
+
+fn standardised(column: &[f64]) -> Vec<f64> {
+    let n = column.len() as f64;
+    let mean = column.iter().sum::<f64>() / n;
+    let width = (column.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
+    column.iter().map(|v| (v - mean) / width).collect()
+}
+
+fn wave(n: usize) -> Vec<f64> {
+    (0..n).map(|i| (i as f64 * 0.7).sin()).collect()
+}
+
+fn run(name: &str, kernel: &Kernel, x: &Inputs, y: &[f64]) {
+    let (n, d) = (y.len(), x.points().d());
     let kernel = kernel.bind_to(d).unwrap();
     let fan = kernel.fan_in();
     let theta: Vec<f64> = kernel.values().iter().zip(fan).map(|(v, f)| f.map_or(*v, |n| 1.0 / n as f64)).collect();
     let program = Program::compile(&kernel, d).unwrap();
-    let y: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
-    let mut exact = Exact::new(&program, x, &y, Threads::All).unwrap();
+    let mut exact = Exact::new(&program, x, y, Threads::All).unwrap();
     let mut gradient = vec![0.0; theta.len()];
     let (mut totals, mut floors, mut parts) = (vec![], vec![], vec![]);
     let spd = Matrix::from_fn(n, n, |i, j| if i == j { 2.0 } else { 1.0 / (1.0 + (i as f64 - j as f64).abs()) });

@@ -68,6 +68,12 @@ pub enum Command {
   covary forecast shops.csv --id shop --horizon 4w --status status.csv -o all.csv
   covary forecast sales.csv --horizon 12 --backtest 3")]
     Forecast(Forecast),
+    /// Run the paper's experiments beside its figures
+    #[command(before_help = "Examples:
+  covary reproduce --list
+  covary reproduce synthetic-1d --out results/
+  covary reproduce airline uci-random --data data/ --sets yacht,boston")]
+    Reproduce(Reproduce),
     /// Measure what work costs on this machine
     #[command(before_help = "Example:\n  covary bench evidence --n 2000 --d 8 --json")]
     Bench(Bench),
@@ -87,6 +93,34 @@ pub struct Demo {
     /// Directory for the files
     #[arg(long, default_value = "covary-demo", value_name = "DIR")]
     pub out: PathBuf,
+}
+
+#[derive(Args)]
+pub struct Reproduce {
+    /// Experiments; all by default
+    #[arg(value_name = "NAME")]
+    pub names: Vec<String>,
+    /// Folder of the data sets
+    #[arg(long, default_value = "data", value_name = "DIR")]
+    pub data: PathBuf,
+    /// Folder for tables and plots
+    #[arg(long, default_value = "covary-paper", value_name = "DIR")]
+    pub out: PathBuf,
+    /// Less of everything, to see that it works
+    #[arg(long)]
+    pub quick: bool,
+    /// Tell what each experiment needs and how long it takes
+    #[arg(long)]
+    pub list: bool,
+    /// Only these data sets of the tables
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub sets: Vec<String>,
+    /// Only these kernels
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub kernels: Vec<String>,
+    /// The most splits of each table
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub splits: usize,
 }
 
 /// How tables are read.
@@ -213,7 +247,7 @@ pub struct Predict {
     /// What is predicted
     #[arg(long, value_enum, default_value_t = Of::Y)]
     pub of: Of,
-    /// Means only: several times faster
+    /// Means only: faster, and several times so with many training rows
     #[arg(long, conflicts_with = "samples")]
     pub mean_only: bool,
     /// Add columns with so many joint samples

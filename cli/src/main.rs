@@ -9,6 +9,7 @@ mod input;
 mod interrupt;
 mod output;
 mod progress;
+mod reproduce;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -66,6 +67,7 @@ fn run(cli: &Cli, talk: &Talk) -> Result<(), Failure> {
         Command::Predict(a) => commands::predict::run(a, common, talk),
         Command::Evaluate(a) => commands::evaluate::run(a, common, talk),
         Command::Forecast(a) => commands::forecast::run(a, common, talk),
+        Command::Reproduce(a) => commands::reproduce::run(a, common, talk),
         Command::Bench(a) => commands::bench::run(a, common, talk),
         Command::Kernels => commands::kernels::run(common, talk),
         Command::Completions(a) => commands::pages::completions(a, talk),

@@ -109,8 +109,12 @@ impl Watch {
         let watch = Self { bar, kept };
         let (kept, bar) = (watch.kept.clone(), watch.bar.clone());
         interrupt::keep(move || {
+            let kept = lock(&kept);
             bar.finish_and_clear();
-            lock(&kept).leave()
+            let message = kept.leave();
+            // The process ends now: whoever works on must not draw the bar again.
+            std::mem::forget(kept);
+            message
         });
         watch
     }
@@ -134,6 +138,11 @@ impl Watch {
         kept.checkpoint.done(outcome);
         kept.save_now_and_then();
         self.bar.inc(1);
+    }
+
+    /// Nothing more is to come: the bar goes, so that what is said next stands alone.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
     }
 
     /// The work is done: a checkpoint that was named is kept, one beside a result is not needed any more.

@@ -29,7 +29,7 @@ use crate::data::Dataset;
 use crate::error::{Error, ErrorKind, Result};
 use crate::gp::{Exact, LeaveOneOut};
 use crate::kernel::Kernel;
-use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State};
+use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State, Stop};
 use crate::program::Program;
 use crate::threads::Threads;
 use candidate::{Candidate, Found};
@@ -43,6 +43,10 @@ use std::time::{Duration, Instant};
 
 /// From this size on one restart after another uses all threads; below, restarts run beside each other.
 const LARGE: usize = 800;
+/// From that size on starts are compared on this many rows, after this many iterations, and so many go on.
+const SCREENING_ROWS: usize = 400;
+const SCREENING_STEPS: usize = 60;
+const CARRIED: usize = 2;
 
 /// Are inputs and target brought to mean nought and deviation one before fitting?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,6 +82,8 @@ pub struct Fit {
     start: StartFrom,
     priors: Priors,
     noise: Option<f64>,
+    /// The noise variance of the first start, on the standardised target.
+    first_noise: Option<f64>,
     time: Option<Duration>,
     interrupt: Option<Arc<AtomicBool>>,
     resume: Vec<Option<State>>,
@@ -103,12 +109,13 @@ impl Fit {
             members: 6,
             restarts: 4,
             seed: 0,
-            iterations: 300,
+            iterations: 200,
             optimizer: Lbfgs { history: 20, longest_step: Some(2.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
             start: StartFrom::Data,
             priors: Priors::Weak,
             noise: None,
+            first_noise: None,
             time: None,
             interrupt: None,
             resume: vec![],
@@ -124,6 +131,15 @@ impl Fit {
     #[must_use]
     pub fn kernel_of(mut self, kernel: Kernel) -> Self {
         self.kernel = kernel;
+        self
+    }
+
+    /// The same fit, starting where an earlier one of the same kernel ended, with at most this many iterations.
+    #[must_use]
+    pub fn going_on_from(mut self, model: &Model, iterations: usize) -> Self {
+        self.kernel = model.kernel().clone();
+        self.first_noise = Some(model.members[0].noise);
+        self.iterations = self.iterations.min(iterations);
         self
     }
 
@@ -332,7 +348,11 @@ impl Fit {
         let starts: Vec<Start> = (0..restarts)
             .map(|i| match self.resume.get(i).and_then(Option::as_ref).filter(|_| asked == &self.kernel) {
                 Some(state) => Start::from(state.clone()),
-                None => Start::from(evidence(Threads::One).raw(facts.start(kernel, i, self.seed))),
+                None => {
+                    let (theta, noise) = facts.start(kernel, i, self.seed);
+                    let noise = self.first_noise.filter(|_| i == 0).unwrap_or(noise);
+                    Start::from(evidence(Threads::One).raw((theta, noise)))
+                }
             })
             .collect();
         let limits = Limits {
@@ -343,22 +363,45 @@ impl Fit {
         };
         let optimizer = self.bounded(evidence(Threads::One).bounds());
         let watch = |restart| Watch { restart, observer, state: None };
-        let outcomes: Vec<Outcome> = if problem.n() >= LARGE {
-            let mut outcomes = Vec::new();
-            for (i, start) in starts.into_iter().enumerate() {
+        let mut outcomes: Vec<Option<Outcome>> = vec![None; starts.len()];
+        let mut going: Vec<(usize, Start)> = starts.into_iter().enumerate().collect();
+        if problem.n() >= LARGE {
+            if going.len() > CARRIED && self.resume.is_empty() {
+                // All starts on some of the rows; the best go on with all of them.
+                let some = problem.sample(SCREENING_ROWS, self.seed)?;
+                let part = Evidence { problem: &some, ..evidence(Threads::One) };
+                let plan = Restarts {
+                    optimizer: optimizer.clone(),
+                    limits: Limits { iterations: SCREENING_STEPS.min(self.iterations), ..limits.clone() },
+                    screening: vec![],
+                };
+                part.objective()?;
+                let objective = |_| part.objective().expect("the first one was made");
+                let screened = plan.run(going.into_iter().map(|s| s.1).collect(), objective, |_| ())?;
+                going = crate::optim::rank(&screened)
+                    .into_iter()
+                    .take(CARRIED)
+                    .map(|i| (i, Start::from(screened[i].theta.clone())))
+                    .collect();
+                going.sort_by_key(|start| start.0);
+                let dropped = |outcome| Outcome { stop: Stop::Screened, value: f64::INFINITY, ..outcome };
+                outcomes = screened.into_iter().map(|outcome| Some(dropped(outcome))).collect();
+            }
+            for (i, start) in going {
                 let left = self.time.map(|t| t.saturating_sub(clock.elapsed()));
                 let limits = Limits { time: left, ..limits.clone() };
                 let mut objective = evidence(Threads::All).objective()?;
-                outcomes.push(optimizer.minimize(&mut objective, start, &limits, &mut watch(i))?);
+                outcomes[i] = Some(optimizer.minimize(&mut objective, start, &limits, &mut watch(i))?);
             }
-            outcomes
         } else {
             let plan = Restarts { optimizer, limits, screening: vec![] };
             // Sizes were checked with the first objective; the others are the same.
             evidence(Threads::One).objective()?;
             let objective = |_| evidence(Threads::One).objective().expect("the first one was made");
-            plan.run(starts, objective, watch)?
-        };
+            let starts = going.into_iter().map(|s| s.1).collect();
+            outcomes = plan.run(starts, objective, watch)?.into_iter().map(Some).collect();
+        }
+        let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         crate::optim::best(&outcomes)?;
         let mut found = Found { outcomes, candidates: vec![] };
         for i in crate::optim::rank(&found.outcomes) {

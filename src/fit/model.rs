@@ -145,8 +145,13 @@ impl Model {
     /// When the points have another width than the data.
     pub fn predict(&self, points: &Points) -> Result<Prediction> {
         let (f, y) = self.distributions(points)?;
-        let (mean, variance_y) = y.iter().map(Mixture::moments).unzip();
-        Ok(Prediction { mean, variance_f: f.iter().map(|m| m.moments().1).collect(), variance_y })
+        // A wider distribution of a logarithm has a higher mean, but is no reason to expect more.
+        let mean = match self.widening {
+            1.0 => y.iter().map(|m| m.moments().0).collect(),
+            _ => self.mean(points)?,
+        };
+        let variance = |of: &[Mixture]| of.iter().map(|m| m.moments().1).collect();
+        Ok(Prediction { mean, variance_f: variance(&f), variance_y: variance(&y) })
     }
 
     /// The whole distribution of a new observation at each point: quantiles, densities, scores.

@@ -2,7 +2,7 @@
 //! other units or another order of rows make the same problem, and so the same fit.
 
 use super::Standardize;
-use crate::data::{Dataset, Points, Scaling};
+use crate::data::{Dataset, Points, Scaling, Split};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
 use crate::kernel::Kernel;
@@ -107,16 +107,20 @@ impl Problem {
         self.repeats.as_ref().map_or(&self.y, |r| r.targets())
     }
 
-    /// The same problem on some of its rows; repeats count as one.
-    pub fn subset(&self, rows: &[usize]) -> Self {
+    /// The same problem on a random choice of its rows; repeats count as one.
+    pub fn sample(&self, most: usize, seed: u64) -> Result<Self> {
+        let rows = match self.n() {
+            n if n > most => Split::random(n, most as f64 / n as f64, seed)?.test,
+            n => (0..n).collect(),
+        };
         let pick = |v: &[f64]| rows.iter().map(|&i| v[i]).collect::<Vec<f64>>();
-        Self {
-            x: Inputs::new(self.x.points().select(rows)),
+        Ok(Self {
+            x: Inputs::new(self.x.points().select(&rows)),
             y: pick(&self.y),
             known: self.known.as_deref().map(pick),
             repeats: None,
             ..self.clone()
-        }
+        })
     }
 
     /// Whether rows of this kernel may be merged.

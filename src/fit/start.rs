@@ -24,8 +24,8 @@ pub enum StartFrom {
 pub(super) struct Facts {
     /// Median distance in each column, times √d.
     distance: Vec<f64>,
-    /// Periods of the only column, the strongest first.
-    periods: Vec<f64>,
+    /// Periods along each column, the strongest first.
+    periods: Vec<Vec<f64>>,
     /// Middle and width of each column.
     middle: Vec<(f64, f64)>,
     noise: f64,
@@ -40,7 +40,8 @@ impl Facts {
         let d = x.d();
         let step = x.n().div_ceil(SAMPLE).max(1);
         let distance = (0..d).map(|c| {
-            let column: Vec<f64> = x.column(c).iter().step_by(step).copied().collect();
+            let mut column: Vec<f64> = x.column(c).iter().step_by(step).copied().collect();
+            column.sort_by(f64::total_cmp);
             let m = median_distance(&column) * (d as f64).sqrt();
             if m > 1e-6 { m } else { 1.0 }
         });
@@ -49,8 +50,8 @@ impl Facts {
             (0.5 * (lo + hi), (hi - lo).max(1e-6))
         });
         let wants_period = kernel.params().iter().any(|p| matches!(p.role(), Role::Period { .. }));
-        let periods =
-            if wants_period && d == 1 && from == StartFrom::Data { periods(x.column(0), y) } else { vec![] };
+        let along = |c: usize| if wants_period && from == StartFrom::Data { periods(x.column(c), y) } else { vec![] };
+        let periods = (0..d).map(along).collect();
         let noise = if from == StartFrom::Data { local_noise(x, y) } else { 0.1 };
         Self { distance: distance.collect(), periods, middle: middle.collect(), noise, from }
     }
@@ -78,7 +79,7 @@ impl Facts {
             match unit.unit() {
                 Unit::Primitive(p) => {
                     let name = p.kind().row().name;
-                    let place = seen.entry(name.clone()).or_default();
+                    let place = seen.entry(name.clone().into_owned()).or_default();
                     for param in p.params() {
                         let v = self.of_role(param, &name, *place, index, single, &mut rng);
                         values.entry(param.id()).or_insert(v);
@@ -126,10 +127,11 @@ impl Facts {
             }
             Role::Period { column } => {
                 let m = self.column_distance(column);
-                match self.periods.len() {
+                let found = column.and_then(|c| self.periods.get(c)).or(self.periods.first());
+                match found.map_or(0, Vec::len) {
                     0 => [1.0, 0.25][place % 2] * m * spread(rng, 0.7),
                     // Two units take the two strongest; other starts take others, or the same with another smoothness.
-                    count => self.periods[(place + if index % 3 == 2 { index / 3 } else { 0 }) % count],
+                    count => found.map_or(m, |p| p[(place + if index % 3 == 2 { index / 3 } else { 0 }) % count]),
                 }
             }
             Role::Smoothness => match self.from {

@@ -27,21 +27,28 @@ const RIVALS: [&str; 11] = [
 ];
 /// Beyond this many rows the network alone is fitted, and judged by its evidence.
 const MOST_ROWS: usize = 3000;
+/// Up to this many rows there are several origins.
+const MOST_ORIGINS: usize = 700;
 /// Restarts of the asked kernel that stay in the running.
 const STARTS: usize = 2;
 /// Parameters beyond these cost nothing: weak priors hold them.
 const MOST_COUNTED: usize = 12;
 /// How much a difference of the penalised evidence counts: all of it would trust the model that fits the past.
-const EVIDENCE: f64 = 0.2;
+const EVIDENCE: f64 = 0.1;
 /// A link whose best evidence is lower by this much is not tried with the asked kernel.
 const CLEAR: f64 = 10.0;
 /// By which power of the error of past forecasts a weight falls.
-const POWER: i32 = 4;
+const POWER: f64 = 1.0;
+/// A forecast that leaves the range of the data by more than this many times that range is taken only if all do.
+const FAR: f64 = 3.0;
+const OUT: f64 = 1e3;
 /// Intervals become wider by no more than this factor.
 const WIDEST: f64 = 3.0;
 /// The most members, and the smallest weight worth having.
-const MOST_MEMBERS: usize = 6;
-const SMALLEST: f64 = 0.03;
+const MOST_MEMBERS: usize = 8;
+const SMALLEST: f64 = 0.02;
+/// Iterations of a fit that goes on from that of a shorter past.
+const AGAIN: usize = 40;
 
 /// One kernel, start and link, fitted to the whole series and to its beginnings.
 struct Runner {
@@ -130,31 +137,41 @@ impl Question<'_> {
             _ => data.clone().map_target(|y| link.apply(y)),
         };
         let states = self.resume.iter().find(|r| r.0 == link && *kernel == *self.fit.kernel());
-        let whole = fit.clone().kernel_of(kernel.clone()).resume_some(states.map_or(vec![], |r| r.1.clone()));
+        let fit = fit.kernel_of(kernel.clone());
+        // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts.
+        let mut first: Option<Model> = None;
+        let mut told: Vec<Option<Vec<Mixture>>> = vec![None; origins.len()];
+        let mut order: Vec<usize> = (0..origins.len()).collect();
+        order.sort_by_key(|&o| origins[o].at);
+        let again = |earlier: &Option<Model>| match earlier {
+            Some(model) => fit.clone().restarts(1).resume(vec![]).going_on_from(model, AGAIN),
+            None => fit.clone().restarts(1).resume(vec![]),
+        };
+        for o in order {
+            let Origin { at, steps } = origins[o];
+            let past = linked(&self.data.select(&(0..at).collect::<Vec<_>>()))?;
+            let ahead = Points::from_column(&self.data.x().column(0)[at..at + steps])?;
+            let models = again(&first).run_each(&past, &|_: Step| ControlFlow::Continue(()));
+            if let Some(model) = models.ok().and_then(|m| m.into_iter().next()) {
+                told[o] = model.clone().with_link(link).distribution(&ahead).ok();
+                first = Some(model);
+            }
+        }
+        let whole = match (fit.starts(), states) {
+            (1, None) => again(&first),
+            _ => fit.clone().resume_some(states.map_or(vec![], |r| r.1.clone())),
+        };
         let mut models = whole.run_each(&linked(self.data)?, watch)?;
         models.truncate(STARTS);
-        let early: Vec<Vec<Option<Vec<Mixture>>>> = origins
-            .par_iter()
-            .with_max_len(1)
-            .map(|origin| {
-                let fit = fit.clone().kernel_of(kernel.clone()).restarts(1).resume(vec![]);
-                let past = linked(&self.data.select(&(0..origin.at).collect::<Vec<_>>()))?;
-                let ahead = Points::from_column(&self.data.x().column(0)[origin.at..origin.at + origin.steps])?;
-                let models = fit.run_each(&past, &|_: Step| ControlFlow::Continue(()))?;
-                models.into_iter().map(|m| Ok(Some(m.with_link(link).distribution(&ahead)?))).collect()
-            })
-            .map(|told: Result<_>| told.unwrap_or_default())
-            .collect();
         let y = self.data.y();
         let jacobian: f64 = y.iter().map(|&y| link.log_jacobian(y)).sum();
-        let runner = |(place, model): (usize, Model)| {
+        let runner = |model: Model| {
             // ln p(y) = ln p(z) + Σ ln |dz/dy|, and z was standardised by its width on the way.
             let width = model.scaling().target_width().ln() * y.len() as f64;
             let evidence = model.account().log_marginal_likelihood - width + jacobian;
-            let told = early.iter().map(|o| o.get(place).or(o.first()).cloned().flatten()).collect();
-            Runner { model: model.with_link(link), name: kernel.to_string(), evidence, told }
+            Runner { model: model.with_link(link), name: kernel.to_string(), evidence, told: told.clone() }
         };
-        Ok(models.into_iter().enumerate().map(runner).collect())
+        Ok(models.into_iter().map(runner).collect())
     }
 
     /// Weighs the runners and averages the best.
@@ -210,7 +227,12 @@ impl Question<'_> {
             for (log, error) in logs.iter_mut().zip(errors) {
                 // One that failed on a shorter past is as good as twice the usual error.
                 let ratio = error.map_or(2.0, |e| e.max(least) / middle.max(least));
-                *log -= POWER as f64 * ratio.ln() / origins.len() as f64;
+                *log -= POWER * ratio.ln() / origins.len() as f64;
+            }
+        }
+        for (log, runner) in logs.iter_mut().zip(runners) {
+            if self.runs_away(&runner.model) {
+                *log -= OUT;
             }
         }
         let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -225,6 +247,19 @@ impl Question<'_> {
         }
         let total: f64 = weights.iter().sum();
         weights.iter().map(|w| w / total).collect()
+    }
+
+    /// Does its forecast leave the range of the data by several times that range?
+    fn runs_away(&self, model: &Model) -> bool {
+        let (x, y) = (self.data.x().column(0), self.data.y());
+        let (low, high) = y.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+        let (last, step) = (x[x.len() - 1], (x[x.len() - 1] - x[0]) / (x.len() - 1).max(1) as f64);
+        let steps = self.horizon.unwrap_or(x.len() / 5).max(1);
+        // A few times tell; a long horizon has many.
+        let times: Vec<f64> = (1..=20).map(|i| last + step * (i * steps) as f64 / 20.0).collect();
+        let ahead = Points::from_column(&times).and_then(|p| model.mean(&p));
+        let away = |v: &f64| !v.is_finite() || (v - high).max(low - v) > FAR * (high - low).max(f64::MIN_POSITIVE);
+        ahead.is_ok_and(|mean| mean.iter().any(away)) && high > low
     }
 
     /// How the weighted forecasts of the past came out.
@@ -264,12 +299,13 @@ fn origins(n: usize, horizon: Option<usize>) -> Vec<Origin> {
         return vec![];
     }
     let steps = horizon.unwrap_or(n / 5).min(n / 3).max(2);
-    let back = [steps, steps / 2, 3 * steps / 2];
-    let one = |back: usize| {
+    // Long series take longer, and one origin of many steps tells enough.
+    let back: &[usize] = if n > MOST_ORIGINS { &[steps] } else { &[steps, steps / 2, 3 * steps / 2] };
+    let one = |&back: &usize| {
         let at = n - back;
         (back > 0 && at >= 8 && 5 * at >= 2 * n).then_some(Origin { at, steps: steps.min(n - at) })
     };
-    back.into_iter().filter_map(one).collect()
+    back.iter().filter_map(one).collect()
 }
 
 #[cfg(test)]

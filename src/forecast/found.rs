@@ -68,7 +68,7 @@ pub fn findings(fitted: &Fitted) -> Result<Vec<Finding>> {
 
 fn names(factors: &[Kernel]) -> String {
     let name = |k: &Kernel| match k.unit() {
-        Unit::Primitive(p) => p.kind().row().name,
+        Unit::Primitive(p) => p.kind().row().name.into_owned(),
         _ => k.to_string(),
     };
     let names: Vec<String> = factors.iter().map(name).collect();
@@ -99,7 +99,7 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
             Kind::Rbf | Kind::Rq | Kind::Mat12 | Kind::Mat32 | Kind::Mat52 => lengths.extend(value("l")),
             Kind::C => {}
             Kind::Wn => other.push("noise from one time to the next".into()),
-            kind => other.push(kind.row().name),
+            kind => other.push(kind.row().name.into_owned()),
         }
     }
     // Equal in words is equal; what repeats less than once within the record is a slow change.

@@ -226,8 +226,9 @@ impl Fitted {
     /// When a level is not between 0 and 100.
     pub fn at(&self, numbers: Vec<f64>, times: Vec<String>, levels: &[f64]) -> Result<Forecast> {
         check_levels(levels)?;
-        let values = self.model.distribution(&Points::from_column(&numbers)?)?;
-        let (mean, sd) = values.iter().map(|m| m.moments()).map(|(m, v)| (m, v.sqrt())).unzip();
+        let points = Points::from_column(&numbers)?;
+        let (mean, values) = (self.model.mean(&points)?, self.model.distribution(&points)?);
+        let sd = values.iter().map(|m| m.moments().1.sqrt()).collect();
         let band = |&level: &f64| {
             let end = |p: f64| values.iter().map(|m| m.quantile(p)).collect();
             Band { level, lower: end(0.5 - level / 200.0), upper: end(0.5 + level / 200.0) }

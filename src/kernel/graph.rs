@@ -4,6 +4,29 @@
 use super::{Kernel, Param, Primitive, Unit};
 use crate::error::{Error, ErrorKind, Result};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map from units or parameters by identity. Keys are addresses, which nobody chooses: one multiplication mixes them
+/// well enough.
+pub(crate) type ById<V> = HashMap<usize, V, BuildHasherDefault<IdHasher>>;
+
+/// The hasher of [`ById`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&b| self.write_usize(usize::from(b)));
+    }
+
+    fn write_usize(&mut self, id: usize) {
+        self.0 = (self.0 ^ id as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(26)
+    }
+}
 
 impl Kernel {
     /// The inputs of the topmost unit.
@@ -18,7 +41,7 @@ impl Kernel {
     /// Every unit once, inputs before what uses them.
     pub fn units(&self) -> Vec<Kernel> {
         // An explicit stack: a graph may be deeper than the call stack.
-        let (mut order, mut seen) = (Vec::new(), HashMap::new());
+        let (mut order, mut seen) = (Vec::new(), ById::default());
         let mut stack = vec![(self, false)];
         while let Some((kernel, ready)) = stack.pop() {
             if ready {
@@ -42,7 +65,7 @@ impl Kernel {
 
     /// Every parameter once, held ones too, in the order of the units.
     pub(crate) fn all_params(&self) -> Vec<Param> {
-        let (mut list, mut seen) = (Vec::new(), HashMap::new());
+        let (mut list, mut seen) = (Vec::new(), ById::default());
         for unit in self.units() {
             for param in unit.own_params() {
                 if seen.insert(param.id(), ()).is_none() {
@@ -73,7 +96,7 @@ impl Kernel {
             let (expected, found) = (params.len(), values.len());
             return Err(ErrorKind::Size { what: "kernel parameters", expected, found }.into());
         }
-        let fresh: HashMap<usize, Param> =
+        let fresh: ById<Param> =
             params.iter().zip(values).map(|(p, &v)| (p.id(), p.with(p.role(), Some(v)))).collect();
         Ok(self.map_params(|p| fresh.get(&p.id()).unwrap_or(p).clone()))
     }
@@ -132,7 +155,7 @@ impl Kernel {
 
     /// Rebuilds every unit once, inputs first; sharing is kept.
     fn rebuild(&self, mut f: impl FnMut(Unit) -> Result<Unit>) -> Result<Kernel> {
-        let mut done: HashMap<usize, Kernel> = HashMap::new();
+        let mut done: ById<Kernel> = ById::default();
         for old in self.units() {
             let get = |k: &Kernel| done[&k.id()].clone();
             let unit = match old.unit() {
@@ -152,8 +175,8 @@ impl Kernel {
     /// The graph as a list in which inputs and parameters are numbers: equal lists, equal kernels.
     fn canonical(&self) -> Vec<Canonical> {
         let units = self.units();
-        let place: HashMap<usize, usize> = units.iter().enumerate().map(|(i, k)| (k.id(), i)).collect();
-        let params: HashMap<usize, usize> = self.all_params().iter().enumerate().map(|(i, p)| (p.id(), i)).collect();
+        let place: ById<usize> = units.iter().enumerate().map(|(i, k)| (k.id(), i)).collect();
+        let params: ById<usize> = self.all_params().iter().enumerate().map(|(i, p)| (p.id(), i)).collect();
         let describe = |k: &Kernel| {
             let head = match k.unit() {
                 Unit::Primitive(p) => {

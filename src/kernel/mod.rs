@@ -12,6 +12,7 @@ mod structure;
 mod terms;
 mod text;
 
+pub(crate) use graph::ById;
 pub use network::{Layer, Task, weight_range};
 pub use param::{Param, Role, Transform};
 pub use primitive::{Column, Columns, Geometry, Kind, Map, Primitive, Profile, Row, Sharing, Side, Size};

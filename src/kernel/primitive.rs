@@ -4,6 +4,7 @@
 
 use super::param::{Param, Role};
 use crate::error::{Error, ErrorKind, Result};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// What is done to each point.
@@ -118,7 +119,7 @@ pub enum Size {
 #[derive(Debug, Clone)]
 pub struct Row {
     /// Name in kernel text.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// What is done to each point.
     pub map: Map,
     /// What is made of each pair.
@@ -126,7 +127,7 @@ pub struct Row {
     /// What becomes of it.
     pub profile: Profile,
     /// Names, roles and sizes of the parameter groups, in the order of the flat vector.
-    pub groups: Vec<(&'static str, Role, Size)>,
+    pub groups: &'static [(&'static str, Role, Size)],
     /// The formula, for people.
     pub formula: &'static str,
 }
@@ -163,14 +164,14 @@ impl Kind {
     pub fn row(self) -> Row {
         const V: (&str, Role, Size) = ("v", Role::Variance, Size::One);
         const L: (&str, Role, Size) = ("l", Role::Lengthscale { column: None }, Size::Columns);
-        let f = |name| (name, Role::Frequency { column: None }, Size::EachColumn);
-        let row = |name: &str, map, geometry, profile, groups: &[_], formula| Row {
-            name: name.to_string(),
-            map,
-            geometry,
-            profile,
-            groups: groups.to_vec(),
-            formula,
+        const F: (&str, Role, Size) = ("f", Role::Frequency { column: None }, Size::EachColumn);
+        const G: (&str, Role, Size) = ("g", F.1, F.2);
+        let row = |name: &'static str, map, geometry, profile, groups, formula| {
+            let name = match self {
+                Kind::Arccos(number) | Kind::Poly(number) => format!("{name}{number}").into(),
+                _ => name.into(),
+            };
+            Row { name, map, geometry, profile, groups, formula }
         };
         use Geometry::{Distance, Dot, One, Same, Turn};
         match self {
@@ -199,8 +200,8 @@ impl Kind {
                 &[("v", Role::Slope { column: None }, Size::Columns)],
                 "sum v x x'",
             ),
-            Kind::Cos => row("COS", Map::Phase, Turn, Profile::Identity, &[V, f("f")], "v cos(sum f t)"),
-            Kind::Expi => row("EXPI", Map::Phase, Turn, Profile::Identity, &[V, f("f")], "v exp(i sum f t), complex"),
+            Kind::Cos => row("COS", Map::Phase, Turn, Profile::Identity, &[V, F], "v cos(sum f t)"),
+            Kind::Expi => row("EXPI", Map::Phase, Turn, Profile::Identity, &[V, F], "v exp(i sum f t), complex"),
             Kind::Mat12 => {
                 row("MAT12", Map::Scale, Distance, Profile::Matern12, &[V, L], "v exp(-r), r^2 = sum (t/l)^2")
             }
@@ -216,7 +217,7 @@ impl Kind {
                 "v (1 + sqrt5 r + 5 r^2/3) exp(-sqrt5 r)",
             ),
             Kind::Arccos(order) => row(
-                &format!("ARCCOS{order}"),
+                "ARCCOS",
                 Map::Sphere,
                 Distance,
                 Profile::Arc(order),
@@ -224,7 +225,7 @@ impl Kind {
                 "v/pi (|z||z'|)^order J(angle(z, z')), z = (sqrt w x, sqrt b)",
             ),
             Kind::Poly(degree) => row(
-                &format!("POLY{degree}"),
+                "POLY",
                 Map::Plain,
                 Dot,
                 Profile::Power(degree),
@@ -238,7 +239,7 @@ impl Kind {
                 Map::Wave,
                 Dot,
                 Profile::Identity,
-                &[V, f("f"), f("g")],
+                &[V, F, G],
                 "v P(x).P(x'), P = (cos fx + cos gx, sin fx + sin gx)",
             ),
             Kind::Gate(side) => row(
@@ -395,7 +396,7 @@ impl Primitive {
             let message = format!("{}: a gate looks at one column, not {}", row.name, numbers.len());
             return Err(Error::kernel(message).with_hint(format!("name the column: {}[0]", row.name)));
         }
-        for (group, &(name, role, size)) in bound.groups.iter_mut().zip(&row.groups) {
+        for (group, &(name, role, size)) in bound.groups.iter_mut().zip(row.groups) {
             let one = numbers.first().copied().filter(|_| numbers.len() == 1);
             let roles: Vec<Role> = match (size, self.sharing) {
                 (Size::One, _) => vec![role.of_column(one)],

@@ -115,7 +115,7 @@ impl Printer {
 
     fn primitive(&self, p: &Primitive) -> String {
         let row = p.kind.row();
-        let mut text = row.name;
+        let mut text = row.name.into_owned();
         if let Columns::These(list) = &p.columns {
             let column = |c: &Column| match c {
                 Column::Number(n) => n.to_string(),
@@ -128,7 +128,7 @@ impl Printer {
         if p.sharing == Sharing::Iso && p.kind.uses_columns() {
             args.push("iso".to_string());
         }
-        for (group, (name, _, size)) in p.groups.iter().zip(&row.groups) {
+        for (group, (name, _, size)) in p.groups.iter().zip(row.groups) {
             // An open parameter of which there is always one needs no word.
             let silent = *size == Size::One && !self.says_something(&group[0]);
             match group.as_slice() {

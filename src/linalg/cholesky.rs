@@ -9,6 +9,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{self, LltError, LltRegularization};
 use faer::linalg::matmul::triangular::{BlockStructure, matmul};
 use faer::linalg::{triangular_inverse, triangular_solve};
+use rayon::prelude::*;
 
 /// The smallest jitter tried, relative to the mean of the diagonal.
 pub const JITTER_FIRST: f64 = 1e-10;
@@ -18,6 +19,7 @@ pub const JITTER_LAST: f64 = 1e-4;
 /// Below this size a second thread costs more than it brings.
 const LEAST_FACTOR: usize = 700;
 const LEAST_INVERSE: usize = 300;
+const LEAST_SOLVE: usize = 500;
 
 /// The factor L of a positive definite matrix A = L Lᵀ, with what had to be added to its diagonal.
 #[derive(Debug, Clone, Default)]
@@ -178,11 +180,23 @@ impl Cholesky {
     }
 
     /// A⁻¹ in the place of the factor, with one other buffer.
-    pub fn into_inverse(self, mut spare: Matrix, threads: Threads) -> Inverse {
+    pub fn into_inverse(self, spare: Matrix, threads: Threads) -> Inverse {
+        self.into_inverse_and_solution(&[], spare, threads).0
+    }
+
+    /// The same, with L⁻¹ b and A⁻¹ b. Where the inverse is wanted anyway, they are products with L⁻¹, which threads can
+    /// share; substitution is one long chain.
+    pub fn into_inverse_and_solution(
+        self,
+        b: &[f64],
+        mut spare: Matrix,
+        threads: Threads,
+    ) -> (Inverse, Vec<f64>, Vec<f64>) {
         let (n, mut out) = (self.n(), self.l);
         spare.reshape(n, n);
         let par = par(threads, n, LEAST_INVERSE);
         triangular_inverse::invert_lower_triangular(spare.view_mut(), out.view(), par);
+        let (half, whole) = if b.is_empty() { Default::default() } else { solve_by(&spare, b, threads) };
         // A⁻¹ = L⁻ᵀ L⁻¹
         matmul(
             out.view_mut(),
@@ -195,7 +209,7 @@ impl Cholesky {
             1.0,
             par,
         );
-        Inverse { inverse: out, spare }
+        (Inverse { inverse: out, spare }, half, whole)
     }
 
     /// The factor of the matrix with more rows: `below` holds A₂₁ (new rows by old), `corner` the lower triangle of A₂₂.
@@ -229,6 +243,30 @@ impl Cholesky {
         self.l = l;
         Ok(())
     }
+}
+
+/// W b and Wᵀ W b for a lower triangular W. Cut by size alone, so that any number of threads gives the same bits.
+fn solve_by(w: &Matrix, b: &[f64], threads: Threads) -> (Vec<f64>, Vec<f64>) {
+    const ROWS: usize = 128;
+    let mut half = vec![0.0; w.rows()];
+    let rows = |(block, out): (usize, &mut [f64])| {
+        let first = block * ROWS;
+        for (j, b) in b.iter().enumerate().take(first + out.len()) {
+            let skip = j.saturating_sub(first);
+            for (o, w) in out[skip..].iter_mut().zip(&w.column(j)[first + skip..]) {
+                *o += w * b;
+            }
+        }
+    };
+    let column = |half: &[f64], j: usize| dot(&w.column(j)[j..], &half[j..]);
+    if threads == Threads::All && w.rows() >= LEAST_SOLVE {
+        half.par_chunks_mut(ROWS).enumerate().with_max_len(1).for_each(rows);
+        let whole = (0..w.rows()).into_par_iter().with_min_len(32).map(|j| column(&half, j)).collect();
+        return (half, whole);
+    }
+    half.chunks_mut(ROWS).enumerate().for_each(rows);
+    let whole = (0..w.rows()).map(|j| column(&half, j)).collect();
+    (half, whole)
 }
 
 /// Overwrites the lower triangle with the factor, or tells the failing pivot.

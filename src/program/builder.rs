@@ -2,6 +2,7 @@
 //! out where the reverse pass writes an adjoint for the first time.
 
 use super::Code;
+use super::planes::Slots;
 use super::profile::keeps_slope;
 use super::step::{Atom, Base, Coefficient, LeafKind, MapKind, Part, PointMap, Step};
 use crate::kernel::Profile;
@@ -96,7 +97,7 @@ impl Builder {
             None => base,
         };
         let fresh = vec![false; inputs.len()];
-        self.steps.push(Step::Affine { inputs, fresh, out, rows, coefficients, base });
+        self.steps.push(Step::Affine { inputs, fresh, out, rows, coefficients, base, products: vec![] });
     }
 
     pub fn profile(&mut self, profile: Profile, shape: Option<usize>, input: usize) -> usize {
@@ -133,6 +134,7 @@ impl Builder {
     /// The code that computes these planes and nothing else.
     pub fn finish(mut self, outputs: &[usize]) -> Code {
         self.fuse_leaves();
+        self.fuse_tables();
         let mut live = vec![false; self.planes];
         outputs.iter().for_each(|&p| live[p] = true);
         let mut kept = Vec::new();
@@ -142,7 +144,9 @@ impl Builder {
                 kept.push(step);
             }
         }
-        // In the order of the reverse pass: who meets a plane's adjoint first writes it. Outputs are met already.
+        fuse_products(&mut kept, self.planes, outputs);
+        // In the order of the reverse pass: who meets a plane's adjoint first writes it. Outputs are met already. Rows of
+        // a layer that nothing reads still take part in its reverse pass: their adjoint is nought.
         let mut met = vec![false; self.planes];
         outputs.iter().for_each(|&p| met[p] = true);
         for step in &mut kept {
@@ -151,10 +155,8 @@ impl Builder {
                 met[plane] = true;
             }
         }
-        // Rows of a layer that nothing reads still take part in its reverse pass: their adjoint is nought.
-        let unread = |p: &usize| !met[*p];
-        let silent = kept.iter().flat_map(|s| s.outputs()).filter(unread).collect::<Vec<_>>();
         kept.reverse();
+        let slots = Slots::new(&mut kept, self.planes, self.slopes, outputs);
         let mut trained = vec![false; self.features];
         for map in self.maps.iter().filter(|m| m.kind.is_trained()) {
             trained[map.first..map.first + map.kind.width()].fill(true);
@@ -165,10 +167,8 @@ impl Builder {
             trained,
             coefficients: self.coefficients,
             steps: kept,
-            planes: self.planes,
-            slopes: self.slopes,
+            slots,
             outputs: outputs.to_vec(),
-            silent,
         }
     }
 
@@ -187,10 +187,59 @@ impl Builder {
             let (out, rows, coefficients, base) = (*out, *rows, *coefficients, *base);
             for kind in [LeafKind::Square, LeafKind::Dot] {
                 if let Some(features) = of(kind).filter(|f| !f.is_empty()) {
-                    *step = Step::Leaf { kind, features, out, rows, coefficients, base };
+                    *step = Step::Leaf { kind, features, out, rows, coefficients, base, products: vec![] };
                     break;
                 }
             }
         }
     }
+
+    /// A leaf on top of tables reads them itself.
+    fn fuse_tables(&mut self) {
+        let mut at = 1;
+        while at < self.steps.len() {
+            if let (Step::Lag { table, out: below, rows: 1.. }, Step::Leaf { out, base: base @ Base::Planes, .. }) =
+                split_pair(&mut self.steps, at)
+                && below == out
+            {
+                *base = Base::Tables(*table);
+                self.steps.remove(at - 1);
+            }
+            at += 1;
+        }
+    }
+}
+
+/// A step and the one before it.
+fn split_pair(steps: &mut [Step], at: usize) -> (&mut Step, &mut Step) {
+    let (before, after) = steps.split_at_mut(at);
+    (&mut before[at - 1], &mut after[0])
+}
+
+/// Where all that becomes of a layer's rows is that neighbours are multiplied, the layer does it. Steps are given last
+/// first.
+fn fuse_products(steps: &mut Vec<Step>, planes: usize, outputs: &[usize]) {
+    let (mut readers, mut product) = (vec![0usize; planes], vec![None; planes]);
+    outputs.iter().for_each(|&p| readers[p] += 1);
+    for step in steps.iter_mut() {
+        step.inputs_mut().iter().for_each(|(p, _)| readers[*p] += 1);
+        if let Step::Product { a, b, out, .. } = *step
+            && a.abs_diff(b) == 1
+        {
+            product[a.min(b)] = Some((a.max(b), out));
+        }
+    }
+    let mut gone = vec![false; planes];
+    for step in steps.iter_mut() {
+        let Some((rows, into)) = step.products_mut() else { continue };
+        if rows.len() % 2 != 0 || rows.clone().any(|p| readers[p] != 1) {
+            continue;
+        }
+        let of = |p: usize| product[p].filter(|(other, _)| *other == p + 1).map(|(_, out)| out);
+        if let Some(list) = rows.step_by(2).map(of).collect::<Option<Vec<_>>>() {
+            list.iter().for_each(|&p| gone[p] = true);
+            *into = list;
+        }
+    }
+    steps.retain(|step| !matches!(step, Step::Product { out, .. } if gone[*out]));
 }

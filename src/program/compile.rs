@@ -6,7 +6,7 @@ use super::builder::Builder;
 use super::step::{Atom, Base, Coefficient, MapKind, Monomial, Part, Step, Value};
 use super::{Code, Parts};
 use crate::error::{Error, Result};
-use crate::kernel::{Geometry, Kernel, Kind, Map, Param, Primitive, Profile, Unit};
+use crate::kernel::{ById, Geometry, Kernel, Kind, Map, Param, Primitive, Profile, Unit};
 use std::collections::HashMap;
 
 /// The value of a unit while compiling: scale · (re + i im), each a plane; no plane means the number one (re).
@@ -19,42 +19,41 @@ struct Node {
     lag: bool,
 }
 
-struct Compiler {
+struct Compiler<'a> {
     d: usize,
-    slots: HashMap<usize, usize>,
+    /// Places of the parameters in the flat vector.
+    slots: &'a ById<usize>,
     pairs: Builder,
     /// Present where lags are shared.
     lags: Option<Builder>,
-    nodes: HashMap<usize, Node>,
+    nodes: ById<Node>,
     /// Planes of the lag program that the pair program reads, in the order of the tables.
     tables: Vec<usize>,
     imported: HashMap<usize, usize>,
 }
 
-/// Compiles a kernel that is bound to d columns.
-pub(super) fn compile(kernel: &Kernel, d: usize, share_lags: bool) -> Result<Parts> {
-    let slots = kernel.params().iter().enumerate().map(|(i, p)| (p.id(), i)).collect();
+/// Compiles a kernel that is bound to d columns, given its units and the places of its parameters.
+pub(super) fn compile(units: &[Kernel], slots: &ById<usize>, d: usize, share_lags: bool) -> Result<Parts> {
     let lags = share_lags.then(Builder::default);
     let mut c = Compiler {
         d,
         slots,
         pairs: Builder::default(),
         lags,
-        nodes: HashMap::new(),
+        nodes: ById::default(),
         tables: vec![],
         imported: HashMap::new(),
     };
-    let units = kernel.units();
-    c.primitives(&units)?;
+    c.primitives(units)?;
     for (i, unit) in units.iter().enumerate() {
         if !c.nodes.contains_key(&unit.id()) {
             c.unit(unit, &units[i..])?;
         }
     }
-    c.finish(kernel)
+    c.finish(units)
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn builder(&mut self, lag: bool) -> &mut Builder {
         match &mut self.lags {
             Some(lags) if lag => lags,
@@ -401,8 +400,10 @@ impl Compiler {
         out
     }
 
-    fn finish(mut self, kernel: &Kernel) -> Result<Parts> {
-        let mut root = self.nodes[&kernel.id()].clone();
+    fn finish(mut self, units: &[Kernel]) -> Result<Parts> {
+        // Inputs come before what uses them: the last unit is the kernel itself.
+        let last = units.last().ok_or_else(|| Error::kernel("a kernel without units"))?;
+        let mut root = self.nodes[&last.id()].clone();
         root.im = None;
         let root = self.unscaled(&root);
         let root = self.bring(&root, false);

@@ -1,6 +1,7 @@
 //! The small matrix products that everything linear comes down to: weights times planes, and adjoints times planes.
 //! Rows and planes are taken in blocks that stay in registers.
 
+use super::outer::{self, Beside};
 use super::profile;
 use super::simd::{Portable, Simd};
 #[cfg(target_arch = "x86_64")]
@@ -10,16 +11,9 @@ use crate::kernel::Profile;
 /// The large loops, compiled once for each instruction set: inlined at every call they would swell the program.
 #[allow(clippy::missing_safety_doc)]
 pub(super) trait Loops: Simd {
-    unsafe fn affine(weights: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize);
-    unsafe fn squares(
-        w: Weights,
-        inputs: &[*const f64],
-        fixed: &[f64],
-        outputs: &[*mut f64],
-        start: Start,
-        len: usize,
-    );
-    unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize);
+    unsafe fn affine(layer: Layer);
+    unsafe fn squares(layer: Layer, fixed: &[f64]);
+    unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, run: Run);
     unsafe fn values(profile: Profile, shape: f64, planes: profile::Planes);
     unsafe fn values_and_slopes(profile: Profile, shape: f64, planes: profile::Planes);
 }
@@ -29,23 +23,16 @@ macro_rules! loops {
         // SAFETY: of every call: as the functions of the same name demand.
         impl Loops for $isa {
             $(#[target_feature(enable = $feature)])?
-            unsafe fn affine(weights: Weights, inputs: &[*const f64], outputs: &[*mut f64], start: Start, len: usize) {
-                unsafe { products::<Self, false>(weights, inputs, &[], outputs, start, len) }
+            unsafe fn affine(layer: Layer) {
+                unsafe { products::<Self, false>(layer, &[]) }
             }
             $(#[target_feature(enable = $feature)])?
-            unsafe fn squares(
-                w: Weights,
-                inputs: &[*const f64],
-                fixed: &[f64],
-                outputs: &[*mut f64],
-                start: Start,
-                len: usize,
-            ) {
-                unsafe { products::<Self, true>(w, inputs, fixed, outputs, start, len) }
+            unsafe fn squares(layer: Layer, fixed: &[f64]) {
+                unsafe { products::<Self, true>(layer, fixed) }
             }
             $(#[target_feature(enable = $feature)])?
-            unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize) {
-                unsafe { outer::<Self>(a, b, beside, gradient, len) }
+            unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, run: Run) {
+                unsafe { outer::outer::<Self>(a, b, beside, gradient, run) }
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn values(profile: Profile, shape: f64, planes: profile::Planes) {
@@ -68,49 +55,22 @@ loops!(Avx512, "avx2,fma,avx512f,avx512dq");
 /// Lanes kept for each coefficient's gradient until the end, so that the order of sums does not depend on the tile.
 pub(super) const WIDEST: usize = 8;
 
-/// out[r] = base[r] + Σ weights[r·row_step + i·input_step] in[i], over `len` pairs; where `SQUARE`, inputs are features
-/// and (in[i] − fixed[i])² stands for in[i].
-///
-/// # Safety
-/// Inputs and outputs have `len` entries (a multiple of the lanes) and do not overlap; instructions of `S` are enabled.
-#[inline(always)]
-unsafe fn products<S: Simd, const SQUARE: bool>(
-    weights: Weights,
-    inputs: &[*const f64],
-    fixed: &[f64],
-    outputs: &[*mut f64],
-    start: Start,
-    len: usize,
-) {
-    let mut r = 0;
-    // Two vectors at a time: three would not leave the registers enough room.
-    macro_rules! rows {
-        ($r:literal) => {{
-            let (w, s, two) = (weights.at_row(r), start.at_row(r), 2 * S::LANES);
-            let mut k = 0;
-            while k + two <= len {
-                block::<S, $r, 2, SQUARE>(w, inputs, fixed, &outputs[r..], s, k);
-                k += two;
-            }
-            if k < len {
-                block::<S, $r, 1, SQUARE>(w, inputs, fixed, &outputs[r..], s, k);
-            }
-            r += $r;
-        }};
-    }
-    // SAFETY: as promised by the caller.
-    unsafe {
-        while r + 4 <= outputs.len() {
-            rows!(4);
-        }
-        if r + 2 <= outputs.len() {
-            rows!(2);
-        }
-        if r < outputs.len() {
-            rows!(1);
-        }
-    }
-    let _ = r;
+/// The pairs of a loop, by their places in the planes: whole vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub from: usize,
+    pub to: usize,
+}
+
+/// out[r] = start[r] + Σ weights[r·row_step + i·input_step] in[i] over the pairs of a run.
+#[derive(Clone, Copy)]
+pub(super) struct Layer<'a> {
+    pub weights: Weights,
+    pub inputs: &'a [*const f64],
+    pub outputs: &'a [*mut f64],
+    pub start: Start<'a>,
+    pub then: Then<'a>,
+    pub run: Run,
 }
 
 /// A matrix of weights, in rows or in columns.
@@ -131,31 +91,103 @@ impl Weights {
 
 /// What an output starts from.
 #[derive(Clone, Copy)]
-pub(super) enum Start {
+pub(super) enum Start<'a> {
     Zero,
     /// One number a row.
     Bias(*const f64),
     /// What is there already.
     Keep,
+    /// One plane a row.
+    Planes(&'a [*const f64]),
 }
 
-impl Start {
+impl Start<'_> {
     #[inline(always)]
     unsafe fn at_row(self, r: usize) -> Self {
         match self {
             // SAFETY: the caller stays within the biases.
             Start::Bias(p) => Start::Bias(unsafe { p.add(r) }),
+            Start::Planes(list) => Start::Planes(&list[r..]),
             other => other,
         }
     }
 }
 
+/// What becomes of the rows.
+#[derive(Clone, Copy)]
+pub(super) enum Then<'a> {
+    /// They are stored.
+    Store,
+    /// So is the product of rows 2p and 2p + 1, at place p.
+    Multiply(&'a [*mut f64]),
+    /// The products alone are stored.
+    Products(&'a [*mut f64]),
+}
+
+const STORE: u8 = 0;
+const MULTIPLY: u8 = 1;
+const PRODUCTS: u8 = 2;
+
+/// A layer; where `SQUARE`, inputs are features and (in[i] − fixed[i])² stands for in[i].
+///
+/// # Safety
+/// Inputs and outputs have the pairs of the run and do not overlap; rows that are multiplied are even in number;
+/// instructions of `S` are enabled.
 #[inline(always)]
-unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool>(
+unsafe fn products<S: Simd, const SQUARE: bool>(layer: Layer, fixed: &[f64]) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match layer.then {
+            Then::Store => rows::<S, SQUARE, STORE>(layer, &[], fixed),
+            Then::Multiply(to) => rows::<S, SQUARE, MULTIPLY>(layer, to, fixed),
+            Then::Products(to) => rows::<S, SQUARE, PRODUCTS>(layer, to, fixed),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[*mut f64], fixed: &[f64]) {
+    let Layer { inputs, outputs, run, .. } = layer;
+    let mut r = 0;
+    // Eight sums at a time: fewer would wait for themselves, twelve would not leave the registers enough room.
+    macro_rules! rows {
+        ($r:literal, $v:literal) => {{
+            let (w, s, step) = (layer.weights.at_row(r), layer.start.at_row(r), $v * S::LANES);
+            let (outputs, to) = (&outputs[r..], &to[if THEN == STORE { 0 } else { r / 2 }..]);
+            let mut k = run.from;
+            while k + step <= run.to {
+                block::<S, $r, $v, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
+                k += step;
+            }
+            while k < run.to {
+                block::<S, $r, 1, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
+                k += S::LANES;
+            }
+            r += $r;
+        }};
+    }
+    // SAFETY: as in products.
+    unsafe {
+        while r + 4 <= outputs.len() {
+            rows!(4, 2);
+        }
+        if r + 2 <= outputs.len() {
+            rows!(2, 4);
+        }
+        if r < outputs.len() {
+            rows!(1, 4);
+        }
+    }
+    let _ = r;
+}
+
+#[inline(always)]
+unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool, const THEN: u8>(
     w: Weights,
     inputs: &[*const f64],
     fixed: &[f64],
     outputs: &[*mut f64],
+    to: &[*mut f64],
     start: Start,
     k: usize,
 ) {
@@ -170,13 +202,14 @@ unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool>(
                     Start::Zero => S::splat(0.0),
                     Start::Bias(p) => S::splat(*p.add(r)),
                     Start::Keep => S::load(outputs[r].add(k + v * S::LANES)),
+                    Start::Planes(list) => S::load(list.get_unchecked(r).wrapping_add(k + v * S::LANES)),
                 };
             }
         }
         for (i, input) in inputs.iter().enumerate() {
             let mut x = [S::splat(0.0); V];
             for (v, x) in x.iter_mut().enumerate() {
-                *x = S::load(input.add(k + v * S::LANES));
+                *x = S::load(input.wrapping_add(k + v * S::LANES));
                 if SQUARE {
                     let t = S::sub(*x, S::splat(*fixed.get_unchecked(i)));
                     *x = S::mul(t, t);
@@ -189,120 +222,19 @@ unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool>(
                 }
             }
         }
-        for (r, sum) in sum.iter().enumerate() {
-            for (v, &sum) in sum.iter().enumerate() {
-                S::store(outputs[r].add(k + v * S::LANES), sum);
-            }
-        }
-    }
-}
-
-/// What stands beside an adjoint in a gradient.
-#[derive(Clone, Copy)]
-pub(super) enum Beside<'a> {
-    /// b[i]
-    Planes,
-    /// fixed[i] · b[i], for products of features
-    Scaled(&'a [f64]),
-    /// (b[i] − fixed[i])², for squares of their differences
-    Squared(&'a [f64]),
-}
-
-/// gradient[(r, i)] += Σ over pairs of a[r] b[i], lane by lane; `gradient` has WIDEST lanes an entry, row after row.
-///
-/// # Safety
-/// As [`products`].
-#[inline(always)]
-unsafe fn outer<S: Simd>(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, len: usize) {
-    let width = b.len();
-    let mut r = 0;
-    // SAFETY: as promised by the caller.
-    unsafe {
-        while r + 4 <= a.len() {
-            outer_rows::<S, 4>(&a[r..], b, beside, gradient.add(r * width * WIDEST), len);
-            r += 4;
-        }
-        if r + 2 <= a.len() {
-            outer_rows::<S, 2>(&a[r..], b, beside, gradient.add(r * width * WIDEST), len);
-            r += 2;
-        }
-        if r < a.len() {
-            outer_rows::<S, 1>(&a[r..], b, beside, gradient.add(r * width * WIDEST), len);
-        }
-    }
-}
-
-#[inline(always)]
-unsafe fn outer_rows<S: Simd, const R: usize>(
-    a: &[*const f64],
-    b: &[*const f64],
-    beside: Beside,
-    gradient: *mut f64,
-    len: usize,
-) {
-    let (mut i, width) = (0, b.len());
-    macro_rules! columns {
-        ($c:literal) => {{
-            let (b, to) = (&b[i..], gradient.add(i * WIDEST));
-            match beside {
-                Beside::Planes => outer_block::<S, R, $c, false>(a, b, [0.0; $c], [1.0; $c], to, width, len),
-                Beside::Scaled(f) => {
-                    outer_block::<S, R, $c, false>(a, b, [0.0; $c], std::array::from_fn(|c| f[i + c]), to, width, len)
-                }
-                Beside::Squared(f) => {
-                    outer_block::<S, R, $c, true>(a, b, std::array::from_fn(|c| f[i + c]), [1.0; $c], to, width, len)
-                }
-            }
-            i += $c;
-        }};
-    }
-    // SAFETY: as in outer.
-    unsafe {
-        while i + 3 <= width {
-            columns!(3);
-        }
-        while i < width {
-            columns!(1);
-        }
-    }
-    let _ = i;
-}
-
-#[inline(always)]
-unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const SQUARE: bool>(
-    a: &[*const f64],
-    b: &[*const f64],
-    fixed: [f64; C],
-    scale: [f64; C],
-    gradient: *mut f64,
-    width: usize,
-    len: usize,
-) {
-    // SAFETY: as in outer.
-    unsafe {
-        let a: [*const f64; R] = std::array::from_fn(|r| *a.get_unchecked(r));
-        let b: [*const f64; C] = std::array::from_fn(|c| *b.get_unchecked(c));
-        let mut sum = [[S::splat(0.0); C]; R];
-        for k in (0..len).step_by(S::LANES) {
-            let mut y = [S::splat(0.0); C];
-            for (c, y) in y.iter_mut().enumerate() {
-                *y = S::load(b[c].add(k));
-                if SQUARE {
-                    let t = S::sub(*y, S::splat(fixed[c]));
-                    *y = S::mul(t, t);
-                }
-            }
-            for (r, sum) in sum.iter_mut().enumerate() {
-                let x = S::load(a[r].add(k));
-                for c in 0..C {
-                    sum[c] = S::fma(x, y[c], sum[c]);
+        if THEN != PRODUCTS {
+            for (r, sum) in sum.iter().enumerate() {
+                for (v, &sum) in sum.iter().enumerate() {
+                    S::store(outputs[r].add(k + v * S::LANES), sum);
                 }
             }
         }
-        for (r, sum) in sum.iter().enumerate() {
-            for (c, &sum) in sum.iter().enumerate() {
-                let p = gradient.add((r * width + c) * WIDEST);
-                S::store(p, S::fma(sum, S::splat(scale[c]), S::load(p)));
+        if THEN != STORE {
+            for p in 0..R / 2 {
+                let to = *to.get_unchecked(p);
+                for (v, (&a, &b)) in sum[2 * p].iter().zip(&sum[2 * p + 1]).enumerate() {
+                    S::store(to.add(k + v * S::LANES), S::mul(a, b));
+                }
             }
         }
     }
@@ -354,5 +286,40 @@ pub(super) unsafe fn inner<S: Simd>(a: *const f64, b: *const f64, total: *mut f6
             k += S::LANES;
         }
         S::store(total, S::add(S::add(sum[0], sum[1]), S::add(sum[2], sum[3])));
+    }
+}
+
+/// target = a·b and total += Σ over pairs of a·c, lane by lane.
+///
+/// # Safety
+/// As [`products`].
+#[inline(always)]
+pub(super) unsafe fn two_slopes<S: Simd>(
+    a: *const f64,
+    [b, c]: [*const f64; 2],
+    target: *mut f64,
+    total: *mut f64,
+    len: usize,
+) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let mut sum = [S::load(total), S::splat(0.0)];
+        let mut k = 0;
+        macro_rules! one {
+            ($u:literal, $k:expr) => {{
+                let a = S::load(a.add($k));
+                S::store(target.add($k), S::mul(a, S::load(b.add($k))));
+                sum[$u] = S::fma(a, S::load(c.add($k)), sum[$u]);
+            }};
+        }
+        while k + 2 * S::LANES <= len {
+            one!(0, k);
+            one!(1, k + S::LANES);
+            k += 2 * S::LANES;
+        }
+        if k < len {
+            one!(0, k);
+        }
+        S::store(total, S::add(sum[0], sum[1]));
     }
 }

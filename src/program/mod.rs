@@ -6,7 +6,10 @@ mod compile;
 mod features;
 mod geometry;
 mod lanes;
+mod leaf;
+mod outer;
 mod pass;
+mod planes;
 mod profile;
 mod simd;
 mod step;
@@ -24,7 +27,7 @@ use crate::threads::Threads;
 use features::Features;
 use geometry::{Meeting, Sides};
 use step::{Coefficient, PointMap, Step};
-use tile::{Adjoint, Area, Output};
+use tile::{Adjoint, Area, How, Output};
 
 /// Steps over planes with what they need.
 #[derive(Debug, Clone)]
@@ -35,11 +38,8 @@ struct Code {
     trained: Vec<bool>,
     coefficients: Vec<Coefficient>,
     steps: Vec<Step>,
-    planes: usize,
-    slopes: usize,
+    slots: planes::Slots,
     outputs: Vec<usize>,
-    /// Planes whose adjoint is nought.
-    silent: Vec<usize>,
 }
 
 /// Code for pairs, and for lags where those are shared.
@@ -54,7 +54,7 @@ struct Parts {
 pub struct Program {
     d: usize,
     parameters: usize,
-    level: Level,
+    how: How,
     code: Code,
     lagged: Option<Parts>,
 }
@@ -113,10 +113,14 @@ impl Program {
     /// When the kernel looks at a column that is not there.
     pub fn compile(kernel: &Kernel, d: usize) -> Result<Program> {
         let kernel = kernel.bind_to(d)?;
-        let code = compile::compile(&kernel, d, false)?.pairs;
-        let lagged =
-            if d == 1 { Some(compile::compile(&kernel, d, true)?).filter(|p| p.lags.is_some()) } else { None };
-        Ok(Program { d, parameters: kernel.params().len(), level: Level::best(), code, lagged })
+        let (units, params) = (kernel.units(), kernel.params());
+        let slots = params.iter().enumerate().map(|(i, p)| (p.id(), i)).collect();
+        let code = compile::compile(&units, &slots, d, false)?.pairs;
+        let lagged = match d {
+            1 => Some(compile::compile(&units, &slots, d, true)?).filter(|p| p.lags.is_some()),
+            _ => None,
+        };
+        Ok(Program { d, parameters: params.len(), how: How::best(), code, lagged })
     }
 
     /// The same program on other instructions, to compare them.
@@ -127,7 +131,19 @@ impl Program {
         if !Level::supported().contains(&level) {
             return Err(Error::option("level", format!("{level:?} is not supported by this machine")));
         }
-        self.level = level;
+        self.how.level = level;
+        Ok(self)
+    }
+
+    /// The same program over tiles of another size, to compare them: pairs, a multiple of 8.
+    ///
+    /// # Errors
+    /// When there is no such tile.
+    pub fn in_tiles_of(mut self, pairs: usize) -> Result<Program> {
+        if pairs == 0 || pairs > planes::TILE || !pairs.is_multiple_of(lanes::WIDEST) {
+            return Err(Error::option("pairs", format!("no tile of {pairs}: 8, 16, … {}", planes::TILE)));
+        }
+        self.how.tile = pairs;
         Ok(self)
     }
 
@@ -164,15 +180,13 @@ impl Program {
     ) -> Result<()> {
         self.check(theta, &[x])?;
         check_matrix(k, x.n(), x.n(), stride)?;
-        let output = Output::matrix(k, stride);
+        let (output, mut code) = (Output::matrix(k, stride), &self.code);
         if let (Some(parts), Some(lags)) = (&self.lagged, &x.lags) {
-            tile::lag_values(parts, self.level, theta, lags, scratch);
-            scratch.rows.compute(&parts.pairs.maps, parts.pairs.features, &x.points, theta);
-            tile::values(&parts.pairs, self.level, theta, Area::lower(x.n()), Both::Same, &output, scratch, threads);
-        } else {
-            scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
-            tile::values(&self.code, self.level, theta, Area::lower(x.n()), Both::Same, &output, scratch, threads);
+            tile::lag_values(parts, self.how, theta, lags, scratch);
+            code = &parts.pairs;
         }
+        scratch.rows.compute(&code.maps, code.features, &x.points, theta);
+        tile::values(code, self.how, theta, Area::lower(x.n()), Both::Same, &output, scratch, threads);
         Ok(())
     }
 
@@ -197,7 +211,7 @@ impl Program {
         scratch.columns.compute(&self.code.maps, self.code.features, &z.points, theta);
         let output = Output::matrix(k, stride);
         let area = Area::all(x.n(), z.n());
-        tile::values(&self.code, self.level, theta, area, Both::Different, &output, scratch, threads);
+        tile::values(&self.code, self.how, theta, area, Both::Different, &output, scratch, threads);
         Ok(())
     }
 
@@ -213,7 +227,7 @@ impl Program {
         let output = Output::matrix(k, 0);
         tile::values(
             &self.code,
-            self.level,
+            self.how,
             theta,
             Area::diagonal(x.n()),
             Both::Paired,
@@ -243,46 +257,21 @@ impl Program {
     ) -> Result<()> {
         self.check(theta, &[x])?;
         check_gradients(self, gradient, &[(dx.as_deref(), x)])?;
-        let job = Adjoint::Given(&adjoint);
-        match (&self.lagged, &x.lags) {
-            (Some(parts), Some(lags)) if dx.is_none() => {
-                tile::lag_values(parts, self.level, theta, lags, scratch);
-                scratch.rows.compute(&parts.pairs.maps, parts.pairs.features, &x.points, theta);
-                let area = Area::lower(x.n());
-                tile::pullback(
-                    &parts.pairs,
-                    self.level,
-                    theta,
-                    area,
-                    Both::Same,
-                    job,
-                    gradient,
-                    false,
-                    scratch,
-                    threads,
-                );
-                let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
-                features::backward(&parts.pairs.maps, &x.points, theta, rows, to, gradient, None);
-                tile::lag_pullback(parts, self.level, theta, lags, gradient, scratch);
-            }
-            _ => {
-                scratch.rows.compute(&self.code.maps, self.code.features, &x.points, theta);
-                let (area, points) = (Area::lower(x.n()), dx.is_some());
-                tile::pullback(
-                    &self.code,
-                    self.level,
-                    theta,
-                    area,
-                    Both::Same,
-                    job,
-                    gradient,
-                    points,
-                    scratch,
-                    threads,
-                );
-                let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
-                features::backward(&self.code.maps, &x.points, theta, rows, to, gradient, dx);
-            }
+        let (area, job, points) = (Area::lower(x.n()), Adjoint::Given(&adjoint), dx.is_some());
+        let lagged = match (&self.lagged, &x.lags) {
+            (Some(parts), Some(lags)) if !points => Some((parts, lags)),
+            _ => None,
+        };
+        let code = lagged.map_or(&self.code, |(parts, _)| &parts.pairs);
+        if let Some((parts, lags)) = lagged {
+            tile::lag_values(parts, self.how, theta, lags, scratch);
+        }
+        scratch.rows.compute(&code.maps, code.features, &x.points, theta);
+        tile::pullback(code, self.how, theta, area, Both::Same, job, gradient, points, scratch, threads);
+        let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
+        features::backward(&code.maps, &x.points, theta, rows, to, gradient, dx);
+        if let Some((parts, lags)) = lagged {
+            tile::lag_pullback(parts, self.how, theta, lags, gradient, scratch);
         }
         Ok(())
     }
@@ -309,7 +298,7 @@ impl Program {
         scratch.columns.compute(&code.maps, code.features, &z.points, theta);
         let (area, points) = (Area::all(x.n(), z.n()), dx.is_some() || dz.is_some());
         let job = Adjoint::Given(&adjoint);
-        tile::pullback(code, self.level, theta, area, Both::Different, job, gradient, points, scratch, threads);
+        tile::pullback(code, self.how, theta, area, Both::Different, job, gradient, points, scratch, threads);
         let (rows, columns) = (&scratch.rows, &scratch.columns);
         features::backward(&code.maps, &x.points, theta, rows, &scratch.row_adjoint, gradient, dx);
         features::backward(&code.maps, &z.points, theta, columns, &scratch.column_adjoint, gradient, dz);
@@ -336,7 +325,7 @@ impl Program {
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
         let fill = |_: usize, i: usize, out: &mut [f64]| out.copy_from_slice(&adjoint[i..i + out.len()]);
         let (area, points, job) = (Area::diagonal(x.n()), dx.is_some(), Adjoint::Given(&fill));
-        tile::pullback(code, self.level, theta, area, Both::Paired, job, gradient, points, scratch, Threads::One);
+        tile::pullback(code, self.how, theta, area, Both::Paired, job, gradient, points, scratch, Threads::One);
         features::backward(&code.maps, &x.points, theta, &scratch.rows, &scratch.row_adjoint, gradient, dx);
         Ok(())
     }

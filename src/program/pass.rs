@@ -1,74 +1,13 @@
 //! Forward and reverse over one tile: the interpreter of the steps.
 
 use super::features::Features;
-use super::geometry::{self, FeatureAdjoints, Meeting, Segment, Sides};
-use super::lanes::{self, Beside, Loops, Start, WIDEST, Weights};
+use super::geometry::{self, FeatureAdjoints, Segment, Sides};
+use super::lanes::{self, Layer, Loops, Run, Start, Then, WIDEST, Weights};
+use super::leaf;
+use super::outer::Beside;
+use super::planes::Layout;
 use super::profile;
-use super::step::{Base, LeafKind, Part, Step};
-
-/// The longest tile, in pairs. Short enough that its planes stay in the innermost caches.
-pub(super) const TILE: usize = 128;
-/// From one plane to the next: a cache line more, so that planes do not fight for the same cache sets.
-const PLANE: usize = TILE + 8;
-
-/// Eight numbers on a cache line of their own.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([f64; 8]);
-
-/// Planes of one tile: values, adjoints and slopes of every unit. One a thread, used again and again.
-#[derive(Debug, Default)]
-pub(super) struct Planes {
-    lines: Vec<Line>,
-    values: usize,
-}
-
-impl Planes {
-    /// Room for this many planes of values (and as many adjoints) and of slopes.
-    pub fn reserve(&mut self, planes: usize, slopes: usize) {
-        self.values = planes;
-        // Two more: a profile without slopes still points at where they would be.
-        self.lines.resize((2 * planes + slopes + 2) * PLANE / 8, Line([0.0; 8]));
-    }
-
-    fn at(&mut self, plane: usize) -> *mut f64 {
-        debug_assert!((plane + 1) * PLANE <= self.lines.len() * 8);
-        // SAFETY: within the allocation, as asserted.
-        unsafe { self.lines.as_mut_ptr().cast::<f64>().add(plane * PLANE) }
-    }
-
-    fn value(&mut self, plane: usize) -> *mut f64 {
-        self.at(plane)
-    }
-
-    fn adjoint(&mut self, plane: usize) -> *mut f64 {
-        let plane = plane + self.values;
-        self.at(plane)
-    }
-
-    fn slope(&mut self, plane: usize) -> *mut f64 {
-        let plane = plane + 2 * self.values;
-        self.at(plane)
-    }
-
-    /// A plane for passing use: the very last.
-    fn spare(&mut self) -> *mut f64 {
-        let plane = self.lines.len() * 8 / PLANE - 1;
-        self.at(plane)
-    }
-
-    /// The values of a plane.
-    pub fn values(&mut self, plane: usize, len: usize) -> &mut [f64] {
-        // SAFETY: a plane has TILE entries.
-        unsafe { std::slice::from_raw_parts_mut(self.value(plane), len.min(TILE)) }
-    }
-
-    /// The adjoint of a plane.
-    pub fn adjoints(&mut self, plane: usize, len: usize) -> &mut [f64] {
-        // SAFETY: a plane has TILE entries.
-        unsafe { std::slice::from_raw_parts_mut(self.adjoint(plane), len.min(TILE)) }
-    }
-}
+use super::step::{Base, Part, Step};
 
 /// What a tile is computed from.
 #[derive(Clone, Copy)]
@@ -95,8 +34,9 @@ pub(super) struct Sinks<'a> {
     pub tables: &'a mut [f64],
 }
 
-/// As many planes as an affine step may read or write.
-fn pointers<T>(planes: impl Iterator<Item = T>, into: &mut Vec<T>) {
+/// Writes a list of planes.
+#[inline(always)]
+pub(super) fn pointers<T>(planes: impl Iterator<Item = T>, into: &mut Vec<T>) {
     into.clear();
     into.extend(planes);
 }
@@ -104,11 +44,13 @@ fn pointers<T>(planes: impl Iterator<Item = T>, into: &mut Vec<T>) {
 /// Lists of planes, kept between steps so that nothing is allocated in the loop.
 #[derive(Default)]
 pub(super) struct Lists {
-    read: Vec<*const f64>,
-    write: Vec<*mut f64>,
-    features: Vec<*const f64>,
-    fixed: Vec<f64>,
-    scaled: Vec<f64>,
+    pub read: Vec<*const f64>,
+    pub write: Vec<*mut f64>,
+    pub products: Vec<*mut f64>,
+    pub features: Vec<*const f64>,
+    pub tables: Vec<*const f64>,
+    pub fixed: Vec<f64>,
+    pub scaled: Vec<f64>,
 }
 
 // SAFETY: the pointers are rewritten before each use and never outlive a call.
@@ -119,8 +61,9 @@ unsafe impl Send for Lists {}
 /// # Safety
 /// Instructions of `S` are enabled; planes are reserved for the program; segments lie within the sides.
 #[inline(always)]
-pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(tile: &Tile, planes: &mut Planes, lists: &mut Lists) {
+pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(tile: &Tile, planes: &Layout, lists: &mut Lists) {
     let len = tile.len;
+    let whole = Run { from: 0, to: len };
     for step in tile.steps {
         // SAFETY: plane numbers come from the compiler; outputs are never inputs.
         unsafe {
@@ -128,43 +71,21 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(tile: &Tile, planes: 
                 Step::Atom { atom, out } => {
                     geometry::forward::<S>(*atom, &tile.sides, tile.segments, planes.value(*out))
                 }
-                Step::Affine { inputs, out, rows, coefficients, base, .. } => {
+                Step::Affine { inputs, out, rows, coefficients, base, products, .. } => {
                     pointers(inputs.iter().map(|&i| planes.value(i).cast_const()), &mut lists.read);
                     pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
+                    pointers(products.iter().map(|&p| planes.value(p)), &mut lists.products);
                     let at = tile.coefficients.as_ptr();
-                    let start = start_of(*base, tile.coefficients);
-                    let weights = Weights { at: at.add(*coefficients), row_step: inputs.len(), input_step: 1 };
-                    S::affine(weights, &lists.read, &lists.write, start, len);
+                    S::affine(Layer {
+                        weights: Weights { at: at.add(*coefficients), row_step: inputs.len(), input_step: 1 },
+                        inputs: &lists.read,
+                        outputs: &lists.write,
+                        start: start_of(*base, tile.coefficients),
+                        then: then::<SLOPES>(&lists.products),
+                        run: whole,
+                    });
                 }
-                Step::Leaf { kind, features, out, rows, coefficients, base } => {
-                    if tile.sides.meeting == Meeting::Pairwise {
-                        leaf_pairwise(tile, planes, step);
-                        continue;
-                    }
-                    for segment in tile.segments {
-                        pointers((*out..out + rows).map(|r| planes.value(r).add(segment.offset)), &mut lists.write);
-                        let Lists { write, features: from, fixed, scaled, .. } = lists;
-                        leaf_features(tile, features, segment, from, fixed);
-                        let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
-                        let start = start_of(*base, tile.coefficients);
-                        let (row_step, input_step) = (features.len(), 1);
-                        match kind {
-                            LeafKind::Square => {
-                                let weights = Weights { at: c.as_ptr(), row_step, input_step };
-                                S::squares(weights, from, fixed, write, start, segment.padded);
-                            }
-                            LeafKind::Dot => {
-                                // Σ c x x′ = Σ (c x′) x: one number for the whole segment
-                                scaled.clear();
-                                for row in c.chunks_exact(features.len()) {
-                                    scaled.extend(row.iter().zip(fixed.iter()).map(|(c, f)| c * f));
-                                }
-                                let weights = Weights { at: scaled.as_ptr(), row_step, input_step };
-                                S::affine(weights, from, write, start, segment.padded);
-                            }
-                        }
-                    }
-                }
+                Step::Leaf { .. } => leaf::forward::<S, SLOPES>(tile, step, planes, lists),
                 Step::Profile { profile, shape, input, out, slope, .. } => {
                     let p = profile::Planes {
                         s: planes.value(*input),
@@ -251,8 +172,9 @@ macro_rules! give {
 /// # Safety
 /// As [`forward`].
 #[inline(always)]
-pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: &mut Lists, sinks: &mut Sinks) {
+pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &Layout, lists: &mut Lists, sinks: &mut Sinks) {
     let len = tile.len;
+    let whole = Run { from: 0, to: len };
     let grad = sinks.coefficients.as_mut_ptr();
     for step in tile.steps.iter().rev() {
         // SAFETY: as in forward.
@@ -265,70 +187,37 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: 
                         geometry::backward::<S>(*atom, &tile.sides, tile.segments, planes.adjoint(*out), to);
                     }
                 }
-                Step::Affine { inputs, fresh, out, rows, coefficients, base } => {
+                Step::Affine { inputs, fresh, out, rows, coefficients, base, products } => {
                     // ∂c = adjoint · inputᵀ
-                    pointers((*out..out + rows).map(|r| planes.adjoint(r).cast_const()), &mut lists.read);
+                    row_adjoints::<S>(planes, *out..out + rows, products, *base, grad, len, &mut lists.read);
                     let adjoints = lists.read.len();
                     lists.read.extend(inputs.iter().map(|&i| planes.value(i).cast_const()));
                     let (a, b) = lists.read.split_at(adjoints);
-                    S::outer(a, b, Beside::Planes, grad.add(coefficients * WIDEST), len);
-                    if let Base::Bias(bias) = base {
-                        for (r, a) in a.iter().enumerate() {
-                            lanes::total::<S>(*a, grad.add((bias + r) * WIDEST), len);
-                        }
-                    }
+                    S::outer(a, b, Beside::Planes, grad.add(coefficients * WIDEST), whole);
                     // ∂input = cᵀ · adjoint, in runs of inputs that are all fresh or all not
                     pointers(inputs.iter().map(|&i| planes.adjoint(i)), &mut lists.write);
                     let at = tile.coefficients.as_ptr().add(*coefficients);
                     let mut i = 0;
                     while i < inputs.len() {
                         let run = fresh[i..].iter().take_while(|&&f| f == fresh[i]).count();
-                        let start = if fresh[i] { Start::Zero } else { Start::Keep };
-                        let weights = Weights { at: at.add(i), row_step: 1, input_step: inputs.len() };
-                        S::affine(weights, a, &lists.write[i..i + run], start, len);
+                        S::affine(Layer {
+                            weights: Weights { at: at.add(i), row_step: 1, input_step: inputs.len() },
+                            inputs: a,
+                            outputs: &lists.write[i..i + run],
+                            start: if fresh[i] { Start::Zero } else { Start::Keep },
+                            then: Then::Store,
+                            run: whole,
+                        });
                         i += run;
                     }
                 }
-                Step::Leaf { kind, features, out, rows, coefficients, base } => {
-                    for segment in tile.segments {
-                        pointers(
-                            (*out..out + rows).map(|r| planes.adjoint(r).add(segment.offset).cast_const()),
-                            &mut lists.read,
-                        );
-                        let Lists { read, features: from, fixed, .. } = lists;
-                        leaf_features(tile, features, segment, from, fixed);
-                        let grad = grad.add(coefficients * WIDEST);
-                        match (tile.sides.meeting, kind) {
-                            (Meeting::Pairwise, _) => {
-                                leaf_gradient_pairwise(tile, *kind, features, segment, read, grad)
-                            }
-                            (_, LeafKind::Square) => {
-                                S::outer(read, from, Beside::Squared(fixed), grad, segment.padded);
-                            }
-                            (_, LeafKind::Dot) => {
-                                S::outer(read, from, Beside::Scaled(fixed), grad, segment.padded);
-                            }
-                        }
-                    }
-                    pointers((*out..out + rows).map(|r| planes.adjoint(r).cast_const()), &mut lists.read);
-                    if let Base::Bias(bias) = base {
-                        for (r, a) in lists.read.iter().enumerate() {
-                            lanes::total::<S>(*a, grad.add((bias + r) * WIDEST), len);
-                        }
-                    }
-                    let Some(to) = &mut sinks.features else { continue };
-                    for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| sinks.wanted[f]) {
-                        // The adjoint of atom k: Σ c[r][k] adjoint[r]
-                        let at = tile.coefficients.as_ptr().add(coefficients + k);
-                        let weights = Weights { at, row_step: 1, input_step: features.len() };
-                        let spare = planes.spare();
-                        S::affine(weights, &lists.read, &[spare], Start::Zero, len);
-                        geometry::backward::<S>(kind.atom(f), &tile.sides, tile.segments, spare, to);
-                    }
-                }
+                Step::Leaf { .. } => leaf::reverse::<S>(tile, step, planes, lists, sinks),
                 Step::Profile { profile, shape, input, fresh, out, slope } => {
                     let (adjoint, target) = (planes.adjoint(*out), planes.adjoint(*input));
-                    if profile::keeps_slope(*profile) {
+                    if let (Some(shape), true) = (shape, *fresh) {
+                        let slopes = [planes.slope(*slope).cast_const(), planes.slope(slope + 1)];
+                        lanes::two_slopes::<S>(adjoint, slopes, target, grad.add(shape * WIDEST), len);
+                    } else if profile::keeps_slope(*profile) {
                         let slope_at = planes.slope(*slope);
                         give!(*fresh, target, len, |k| S::mul(S::load(adjoint.add(k)), S::load(slope_at.add(k))));
                         if let Some(shape) = shape {
@@ -382,15 +271,7 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: 
                 }
                 Step::Lag { table, out, rows } => {
                     for r in 0..*rows {
-                        let to = sinks.tables.as_mut_ptr().add((table + r) * tile.tables.stride);
-                        let adjoint = planes.adjoint(out + r);
-                        for s in tile.segments {
-                            let to = to.add(s.row - s.column);
-                            for k in (0..s.padded).step_by(S::LANES) {
-                                let p = to.add(k);
-                                S::store(p, S::add(S::load(p), S::load(adjoint.add(s.offset + k))));
-                            }
-                        }
+                        leaf::add_to_table::<S>(tile, planes.adjoint(out + r), table + r, sinks.tables);
                     }
                 }
             }
@@ -398,87 +279,99 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &mut Planes, lists: 
     }
 }
 
-/// Where the rows of a leaf's features begin in this segment, and their values at its column.
+/// What becomes of rows: stored where a reverse pass will read them or nothing else is made of them.
 #[inline(always)]
-fn leaf_features(
-    tile: &Tile,
-    features: &[usize],
-    segment: &Segment,
-    from: &mut Vec<*const f64>,
-    fixed: &mut Vec<f64>,
-) {
-    from.clear();
-    fixed.clear();
-    for &f in features {
-        from.push(tile.sides.rows.feature(f)[segment.row..].as_ptr());
-        fixed.push(tile.sides.columns.feature(f)[segment.column]);
+pub(super) fn then<const SLOPES: bool>(products: &[*mut f64]) -> Then<'_> {
+    match (products.is_empty(), SLOPES) {
+        (true, _) => Then::Store,
+        (false, true) => Then::Multiply(products),
+        (false, false) => Then::Products(products),
     }
 }
 
-#[inline(always)]
-fn start_of(base: Base, coefficients: &[f64]) -> Start {
-    match base {
-        Base::Zero => Start::Zero,
-        Base::Bias(b) => Start::Bias(coefficients[b..].as_ptr()),
-        Base::Planes => Start::Keep,
-    }
-}
-
-/// The atom of a leaf for the pair (i, i + shift): diagonals are short, so plainly.
-fn leaf_atom(kind: LeafKind, row: f64, column: f64) -> f64 {
-    match kind {
-        LeafKind::Square => (row - column) * (row - column),
-        LeafKind::Dot => row * column,
-    }
-}
-
-/// A leaf over pairs that go along together.
-fn leaf_pairwise(tile: &Tile, planes: &mut Planes, step: &Step) {
-    let Step::Leaf { kind, features, out, rows, coefficients, base } = step else { return };
-    for r in 0..*rows {
-        let values = planes.values(out + r, tile.len);
-        let c = &tile.coefficients[coefficients + r * features.len()..][..features.len()];
-        for segment in tile.segments {
-            for k in 0..segment.padded {
-                let atom = |(c, &f): (&f64, &usize)| {
-                    let (row, column) = (tile.sides.rows.feature(f), tile.sides.columns.feature(f));
-                    c * leaf_atom(*kind, row[segment.row + k], column[segment.column + k])
-                };
-                let value = &mut values[segment.offset + k];
-                let first = match base {
-                    Base::Zero => 0.0,
-                    Base::Bias(b) => tile.coefficients[b + r],
-                    Base::Planes => *value,
-                };
-                *value = first + c.iter().zip(features).map(atom).sum::<f64>();
-            }
-        }
-    }
-}
-
-/// The gradient of a leaf's coefficients over pairs that go along together.
+/// From the adjoints of products to those of the rows they are made of, ∂a = b ∂(ab), ∂b = a ∂(ab), and to the rows'
+/// biases.
 ///
 /// # Safety
-/// Adjoints have the pairs of the segment, the gradient WIDEST lanes a coefficient.
-unsafe fn leaf_gradient_pairwise(
-    tile: &Tile,
-    kind: LeafKind,
-    features: &[usize],
-    segment: &Segment,
-    adjoints: &[*const f64],
+/// As [`forward`].
+#[inline(always)]
+unsafe fn split_products<S: Loops>(
+    planes: &Layout,
+    out: usize,
+    products: &[usize],
+    base: Base,
     gradient: *mut f64,
+    len: usize,
 ) {
-    for (r, adjoint) in adjoints.iter().enumerate() {
-        for (i, &f) in features.iter().enumerate() {
-            let (row, column) = (tile.sides.rows.feature(f), tile.sides.columns.feature(f));
-            for k in 0..segment.len {
-                // SAFETY: as promised by the caller.
-                unsafe {
-                    let atom = leaf_atom(kind, row[segment.row + k], column[segment.column + k]);
-                    *gradient.add((r * features.len() + i) * WIDEST) += *adjoint.add(k) * atom;
+    for (p, &product) in products.iter().enumerate() {
+        let (a, b) = (out + 2 * p, out + 2 * p + 1);
+        let (adjoint, va, vb) = (planes.adjoint(product), planes.value(a), planes.value(b));
+        let (ta, tb) = (planes.adjoint(a), planes.adjoint(b));
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let mut sums = [[S::splat(0.0); 2]; 2];
+            macro_rules! one {
+                ($u:literal, $k:expr) => {{
+                    let adjoint = S::load(adjoint.add($k));
+                    let (da, db) = (S::mul(adjoint, S::load(vb.add($k))), S::mul(adjoint, S::load(va.add($k))));
+                    S::store(ta.add($k), da);
+                    S::store(tb.add($k), db);
+                    sums[$u] = [S::add(sums[$u][0], da), S::add(sums[$u][1], db)];
+                }};
+            }
+            let mut k = 0;
+            while k + 2 * S::LANES <= len {
+                one!(0, k);
+                one!(1, k + S::LANES);
+                k += 2 * S::LANES;
+            }
+            if k < len {
+                one!(0, k);
+            }
+            if let Base::Bias(bias) = base {
+                let [[a, b], [c, d]] = sums;
+                for (r, sum) in [S::add(a, c), S::add(b, d)].into_iter().enumerate() {
+                    let to = gradient.add((bias + 2 * p + r) * WIDEST);
+                    S::store(to, S::add(S::load(to), sum));
                 }
             }
         }
+    }
+}
+
+/// The adjoints of a matrix product's rows, and the gradient of its biases.
+///
+/// # Safety
+/// As [`forward`].
+#[inline(always)]
+pub(super) unsafe fn row_adjoints<S: Loops>(
+    planes: &Layout,
+    rows: std::ops::Range<usize>,
+    products: &[usize],
+    base: Base,
+    gradient: *mut f64,
+    len: usize,
+    into: &mut Vec<*const f64>,
+) {
+    pointers(rows.clone().map(|r| planes.adjoint(r).cast_const()), into);
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if !products.is_empty() {
+            split_products::<S>(planes, rows.start, products, base, gradient, len);
+        } else if let Base::Bias(bias) = base {
+            for (r, a) in into.iter().enumerate() {
+                lanes::total::<S>(*a, gradient.add((bias + r) * WIDEST), len);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+pub(super) fn start_of(base: Base, coefficients: &[f64]) -> Start<'_> {
+    match base {
+        Base::Zero => Start::Zero,
+        Base::Bias(b) => Start::Bias(coefficients[b..].as_ptr()),
+        Base::Planes | Base::Tables(_) => Start::Keep,
     }
 }
 

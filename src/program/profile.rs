@@ -51,8 +51,11 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(profile: Profile, shap
     }
     macro_rules! each {
         (|$s:ident, $k:ident| $body:expr) => {
+            each!(p.s, |$s, $k| $body)
+        };
+        ($from:expr, |$s:ident, $k:ident| $body:expr) => {
             for $k in (0..p.len).step_by(TOGETHER * S::LANES) {
-                let $s = vectors!(|i| S::load(p.s.add($k + i * S::LANES)));
+                let $s = vectors!(|i| S::load($from.add($k + i * S::LANES)));
                 $body
             }
         };
@@ -63,27 +66,39 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(profile: Profile, shap
         match profile {
             // k = exp(−s/2);   ∂k/∂s = −k/2, from the value
             Profile::Gauss => each!(|s, k| {
-                let value = S::exp(vectors!(|i| S::mul(s[i], c(-0.5))));
+                let value = S::exp_half(s);
                 store!(p.value, k, |i| value[i]);
             }),
             // k = u^(−α), u = 1 + s/2α;   ∂k/∂s = −k/2u;   ∂k/∂α = k (s/(2αu) − ln u)
+            // Two loops: one chain through logarithm and exponential would be too long to be overlapped.
             Profile::RationalQuadratic => {
                 let (half, minus) = (c(0.5 / shape), c(-shape));
                 each!(|s, k| {
                     let x = vectors!(|i| S::mul(s[i], half));
-                    let (ln, reciprocal) = S::ln_1p_and_reciprocal(x);
-                    let value = S::exp(vectors!(|i| S::mul(ln[i], minus)));
+                    let (ln, reciprocal) = S::ln_1p_and_reciprocal::<TOGETHER, SLOPES>(x);
+                    store!(p.value, k, |i| ln[i]);
+                    if SLOPES {
+                        store!(p.slope, k, |i| reciprocal[i]);
+                        store!(p.in_shape, k, |i| S::sub(S::mul(x[i], reciprocal[i]), ln[i]));
+                    }
+                });
+                each!(p.value, |ln, k| {
+                    let value = S::exp_below(vectors!(|i| S::mul(ln[i], minus)));
                     store!(p.value, k, |i| value[i]);
                     if SLOPES {
-                        store!(p.slope, k, |i| S::mul(S::mul(value[i], reciprocal[i]), c(-0.5)));
-                        store!(p.in_shape, k, |i| S::mul(value[i], S::sub(S::mul(x[i], reciprocal[i]), ln[i])));
+                        let [slope, in_shape] = [p.slope.add(k), p.in_shape.add(k)];
+                        for (i, &value) in value.iter().enumerate() {
+                            let (slope, in_shape) = (slope.add(i * S::LANES), in_shape.add(i * S::LANES));
+                            S::store(slope, S::mul(S::mul(value, S::load(slope)), c(-0.5)));
+                            S::store(in_shape, S::mul(value, S::load(in_shape)));
+                        }
                     }
                 });
             }
             // k = exp(−r), r = √s;   ∂k/∂s = −k/2r, taken as 0 at r = 0, where it has no slope
             Profile::Matern12 => each!(|s, k| {
                 let r = vectors!(|i| S::sqrt(s[i]));
-                let value = S::exp(vectors!(|i| S::sub(c(0.0), r[i])));
+                let value = S::exp_below(vectors!(|i| S::sub(c(0.0), r[i])));
                 store!(p.value, k, |i| value[i]);
                 if SLOPES {
                     let slope = vectors!(|i| S::div(S::mul(value[i], c(-0.5)), r[i]));
@@ -93,7 +108,7 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(profile: Profile, shap
             // k = (1 + q) exp(−q), q = √3s;   ∂k/∂s = −3/2 exp(−q)
             Profile::Matern32 => each!(|s, k| {
                 let q = vectors!(|i| S::sqrt(S::mul(s[i], c(3.0))));
-                let e = S::exp(vectors!(|i| S::sub(c(0.0), q[i])));
+                let e = S::exp_below(vectors!(|i| S::sub(c(0.0), q[i])));
                 store!(p.value, k, |i| S::fma(q[i], e[i], e[i]));
                 if SLOPES {
                     store!(p.slope, k, |i| S::mul(e[i], c(-1.5)));
@@ -102,7 +117,7 @@ pub(super) unsafe fn forward<S: Simd, const SLOPES: bool>(profile: Profile, shap
             // k = (1 + q + q²/3) exp(−q), q = √5s;   ∂k/∂s = −5/6 (1 + q) exp(−q)
             Profile::Matern52 => each!(|s, k| {
                 let q = vectors!(|i| S::sqrt(S::mul(s[i], c(5.0))));
-                let e = S::exp(vectors!(|i| S::sub(c(0.0), q[i])));
+                let e = S::exp_below(vectors!(|i| S::sub(c(0.0), q[i])));
                 let one_q = vectors!(|i| S::add(q[i], c(1.0)));
                 store!(p.value, k, |i| S::mul(S::fma(S::mul(q[i], q[i]), c(1.0 / 3.0), one_q[i]), e[i]));
                 if SLOPES {

@@ -153,7 +153,8 @@ pub(super) enum Step {
         atom: Atom,
         out: usize,
     },
-    /// out[r] = Σ c[r][i] in[i] + base, r < rows
+    /// out[r] = Σ c[r][i] in[i] + base, r < rows; then products[p] = out[2p] out[2p + 1], where there are any, and
+    /// nothing else reads the rows
     Affine {
         inputs: Vec<usize>,
         fresh: Vec<bool>,
@@ -161,6 +162,7 @@ pub(super) enum Step {
         rows: usize,
         coefficients: usize,
         base: Base,
+        products: Vec<usize>,
     },
     /// The same over atoms that nothing else reads and that are never stored: squares or products of features
     Leaf {
@@ -170,6 +172,7 @@ pub(super) enum Step {
         rows: usize,
         coefficients: usize,
         base: Base,
+        products: Vec<usize>,
     },
     /// out = profile(in); slopes kept for the reverse pass in planes of their own
     Profile {
@@ -239,6 +242,8 @@ pub(super) enum Base {
     Bias(usize),
     /// What the planes hold already.
     Planes,
+    /// One table a row, at the lag of the pair, the first at this place.
+    Tables(usize),
 }
 
 /// Real or imaginary part.
@@ -261,7 +266,25 @@ impl Step {
         }
     }
 
-    /// The planes it writes.
+    /// The rows of a matrix product, of which products may be made.
+    pub fn products_mut(&mut self) -> Option<(std::ops::Range<usize>, &mut Vec<usize>)> {
+        match self {
+            Step::Affine { out, rows, products, .. } | Step::Leaf { out, rows, products, .. } => {
+                Some((*out..*out + *rows, products))
+            }
+            _ => None,
+        }
+    }
+
+    /// The products of rows it makes.
+    pub fn products(&self) -> &[usize] {
+        match self {
+            Step::Affine { products, .. } | Step::Leaf { products, .. } => products,
+            _ => &[],
+        }
+    }
+
+    /// The planes it writes, products aside.
     pub fn outputs(&self) -> std::ops::Range<usize> {
         match *self {
             Step::Affine { out, rows, .. } | Step::Leaf { out, rows, .. } | Step::Lag { out, rows, .. } => {

@@ -4,17 +4,32 @@
 use super::features::Features;
 use super::geometry::{FeatureAdjoints, Meeting, Segment};
 use super::lanes::{Loops, WIDEST};
-use super::pass::{self, Lists, Planes, Sinks, TILE, Tile};
+use super::pass::{self, Lists, Sinks, Tile};
+use super::planes::{Planes, TILE};
 use super::simd::{self, Level, Work};
 use super::{Both, Code, Parts};
 use crate::data::Points;
 use crate::threads::Threads;
 use rayon::prelude::*;
 
-/// Pairs that are worth a group of their own.
+/// Pairs that are worth a group of their own (2,560 was slower for 144 points: handing over costs more than it brings).
 const GROUP: usize = 12_288;
 /// The most groups: more would only cost memory.
 const MOST_GROUPS: usize = 48;
+
+/// How tiles are computed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct How {
+    pub level: Level,
+    /// Pairs of a tile, at most [`TILE`].
+    pub tile: usize,
+}
+
+impl How {
+    pub fn best() -> Self {
+        Self { level: Level::best(), tile: TILE }
+    }
+}
 
 /// Buffers of a program's evaluation, used again from one to the next.
 #[derive(Default)]
@@ -25,6 +40,8 @@ pub struct Scratch {
     pub(super) column_adjoint: Vec<f64>,
     /// Values by lag and their adjoints, one after another.
     pub(super) tables: Features,
+    /// Features of the lags, from the values to the pullback.
+    lags: Features,
     table_adjoint: Vec<f64>,
     coefficients: Vec<f64>,
     workers: Vec<Worker>,
@@ -163,6 +180,7 @@ enum Job<'a> {
 
 struct GroupWork<'a> {
     code: &'a Code,
+    tile: usize,
     coefficients: &'a [f64],
     rows: &'a Features,
     columns: &'a Features,
@@ -180,11 +198,9 @@ impl Work for GroupWork<'_> {
     unsafe fn run<S: Loops>(self) {
         let sides = self.both.sides(self.rows, self.columns);
         let Worker { planes, lists, segments, gradient, row_adjoint, column_adjoint, table_adjoint } = self.worker;
-        planes.reserve(self.code.planes, self.code.slopes);
+        let mut planes = planes.layout(&self.code.slots, matches!(self.job, Job::Pullback { .. }));
         if let Job::Pullback { points, .. } = self.job {
-            for &p in &self.code.silent {
-                planes.adjoints(p, TILE).fill(0.0);
-            }
+            planes.silence();
             gradient.clear();
             gradient.resize(self.code.coefficients.len() * WIDEST, 0.0);
             table_adjoint.clear();
@@ -199,7 +215,7 @@ impl Work for GroupWork<'_> {
         // Which features want adjoints: all where the points do, else those with a trained parameter.
         let points = matches!(self.job, Job::Pullback { points: true, .. });
         let wanted: Vec<bool> = self.code.trained.iter().map(|&t| t || points).collect();
-        let mut cursor = Cursor::new(self.group, sides.meeting);
+        let mut cursor = Cursor::new(self.group, sides.meeting, self.tile);
         while let Some(len) = cursor.next_tile(segments, S::LANES) {
             let tile = Tile {
                 steps: &self.code.steps,
@@ -213,14 +229,14 @@ impl Work for GroupWork<'_> {
             unsafe {
                 match self.job {
                     Job::Values(output) => {
-                        pass::forward::<S, false>(&tile, planes, lists);
+                        pass::forward::<S, false>(&tile, &planes, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let values = planes.values(plane, len);
                             segments.iter().for_each(|s| output.write(o, s, &values[s.offset..]));
                         }
                     }
                     Job::Pullback { adjoint, .. } => {
-                        pass::forward::<S, true>(&tile, planes, lists);
+                        pass::forward::<S, true>(&tile, &planes, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let to = planes.adjoints(plane, len);
                             for s in segments.iter() {
@@ -241,7 +257,7 @@ impl Work for GroupWork<'_> {
                         });
                         let mut sinks =
                             Sinks { coefficients: gradient, wanted: &wanted, features, tables: table_adjoint };
-                        pass::reverse::<S>(&tile, planes, lists, &mut sinks);
+                        pass::reverse::<S>(&tile, &planes, lists, &mut sinks);
                     }
                 }
             }
@@ -253,15 +269,16 @@ impl Work for GroupWork<'_> {
 struct Cursor<'a> {
     group: &'a Group,
     meeting: Meeting,
+    tile: usize,
     column: usize,
     row: usize,
 }
 
 impl<'a> Cursor<'a> {
-    fn new(group: &'a Group, meeting: Meeting) -> Self {
+    fn new(group: &'a Group, meeting: Meeting, tile: usize) -> Self {
         let column = group.columns.start;
         let row = if group.lower { column } else { group.rows.start };
-        Self { group, meeting, column, row }
+        Self { group, meeting, tile, column, row }
     }
 
     /// Fills the list with the next tile's segments; its length with padding.
@@ -269,9 +286,9 @@ impl<'a> Cursor<'a> {
     fn next_tile(&mut self, segments: &mut Vec<Segment>, lanes: usize) -> Option<usize> {
         segments.clear();
         let mut len = 0;
-        while self.column < self.group.columns.end && len < TILE {
+        while self.column < self.group.columns.end && len < self.tile {
             let left = self.group.rows.end - self.row;
-            let take = left.min(TILE - len);
+            let take = left.min(self.tile - len);
             if take > 0 {
                 let padded = take.next_multiple_of(lanes);
                 // Pairwise, the column goes along with the row.
@@ -289,23 +306,15 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn run(
-    code: &Code,
-    level: Level,
-    area: Area,
-    both: Both,
-    job: &Job,
-    scratch: &mut Scratch,
-    threads: Threads,
-) -> usize {
+fn run(code: &Code, how: How, area: Area, both: Both, job: &Job, scratch: &mut Scratch, threads: Threads) -> usize {
     let groups = area.groups();
     if scratch.workers.len() < groups.len() {
         scratch.workers.resize_with(groups.len(), Worker::default);
     }
     let Scratch { rows, columns, tables, coefficients, workers, .. } = scratch;
     let one = |(worker, group): (&mut Worker, &Group)| {
-        let work = GroupWork { code, coefficients, rows, columns, tables, both, group, worker, job };
-        simd::dispatch(level, work);
+        let work = GroupWork { code, tile: how.tile, coefficients, rows, columns, tables, both, group, worker, job };
+        simd::dispatch(how.level, work);
     };
     if threads == Threads::All && groups.len() > 1 && rayon::current_num_threads() > 1 {
         workers[..groups.len()].par_iter_mut().zip(&groups).with_max_len(1).for_each(one);
@@ -319,7 +328,7 @@ fn run(
 #[allow(clippy::too_many_arguments)]
 pub(super) fn values(
     code: &Code,
-    level: Level,
+    how: How,
     theta: &[f64],
     area: Area,
     both: Both,
@@ -328,14 +337,14 @@ pub(super) fn values(
     threads: Threads,
 ) {
     set_coefficients(code, theta, &mut scratch.coefficients);
-    run(code, level, area, both, &Job::Values(output), scratch, threads);
+    run(code, how, area, both, &Job::Values(output), scratch, threads);
 }
 
 /// Adds the gradient of coefficients to `gradient`; leaves adjoints of features and tables in the scratch.
 #[allow(clippy::too_many_arguments)]
 pub(super) fn pullback(
     code: &Code,
-    level: Level,
+    how: How,
     theta: &[f64],
     area: Area,
     both: Both,
@@ -346,7 +355,7 @@ pub(super) fn pullback(
     threads: Threads,
 ) {
     set_coefficients(code, theta, &mut scratch.coefficients);
-    let groups = run(code, level, area, both, &Job::Pullback { adjoint, points }, scratch, threads);
+    let groups = run(code, how, area, both, &Job::Pullback { adjoint, points }, scratch, threads);
     let Scratch { rows, columns, row_adjoint, column_adjoint, table_adjoint, workers, .. } = scratch;
     let workers = &workers[..groups];
     add_up(workers, |w| &w.row_adjoint, rows.values.len(), row_adjoint);
@@ -380,7 +389,7 @@ fn set_coefficients(code: &Code, theta: &[f64], into: &mut Vec<f64>) {
 }
 
 /// Fills the tables: the lag program's outputs at every lag.
-pub(super) fn lag_values(parts: &Parts, level: Level, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
+pub(super) fn lag_values(parts: &Parts, how: How, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
     let Some(code) = &parts.lags else { return };
     let n = lags.n();
     let stride = n + super::features::PADDING;
@@ -389,18 +398,21 @@ pub(super) fn lag_values(parts: &Parts, level: Level, theta: &[f64], lags: &Poin
     tables.stride = stride;
     tables.values.clear();
     tables.values.resize(code.outputs.len() * stride, 0.0);
-    lag_features(code, theta, lags, scratch);
+    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
+    scratch.rows.compute(&code.maps, code.features, lags, theta);
     let output = Output { at: tables.values.as_mut_ptr(), stride: 0, step: stride, len: tables.values.len() };
     let area = Area::all(n, 1);
     // Every lag is the distance from the origin, which is the first point itself.
-    values(code, level, theta, area, Both::Same, &output, scratch, Threads::One);
+    values(code, how, theta, area, Both::Same, &output, scratch, Threads::One);
+    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     scratch.tables = tables;
 }
 
-/// From the adjoints of the tables, left by the pullback of the pairs, to the gradient.
+/// From the adjoints of the tables, left by the pullback of the pairs, to the gradient. The values by lag must have gone
+/// before.
 pub(super) fn lag_pullback(
     parts: &Parts,
-    level: Level,
+    how: How,
     theta: &[f64],
     lags: &Points,
     gradient: &mut [f64],
@@ -408,14 +420,11 @@ pub(super) fn lag_pullback(
 ) {
     let Some(code) = &parts.lags else { return };
     let (tables, adjoint) = (std::mem::take(&mut scratch.tables), std::mem::take(&mut scratch.table_adjoint));
-    lag_features(code, theta, lags, scratch);
+    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     let job = Adjoint::Tables(&adjoint, tables.stride);
     let area = Area::all(lags.n(), 1);
-    pullback(code, level, theta, area, Both::Same, job, gradient, false, scratch, Threads::One);
+    pullback(code, how, theta, area, Both::Same, job, gradient, false, scratch, Threads::One);
     super::features::backward(&code.maps, lags, theta, &scratch.rows, &scratch.row_adjoint, gradient, None);
+    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     (scratch.tables, scratch.table_adjoint) = (tables, adjoint);
-}
-
-fn lag_features(code: &Code, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
-    scratch.rows.compute(&code.maps, code.features, lags, theta);
 }

@@ -53,6 +53,10 @@ impl Simd for Avx2 {
         unsafe { _mm256_max_pd(a, b) }
     }
     #[inline(always)]
+    unsafe fn min(a: Self::V, b: Self::V) -> Self::V {
+        unsafe { _mm256_min_pd(a, b) }
+    }
+    #[inline(always)]
     unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {
         unsafe { _mm256_blendv_pd(y, x, _mm256_cmp_pd::<_CMP_LT_OQ>(a, b)) }
     }
@@ -121,6 +125,10 @@ impl Simd for Avx512 {
     #[inline(always)]
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V {
         unsafe { _mm512_max_pd(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn min(a: Self::V, b: Self::V) -> Self::V {
+        unsafe { _mm512_min_pd(a, b) }
     }
     #[inline(always)]
     unsafe fn select_lt(a: Self::V, b: Self::V, x: Self::V, y: Self::V) -> Self::V {

@@ -267,9 +267,36 @@ pub fn check_kernel(kernel: &Kernel, d: usize) {
             }
         }
     }
+    check_tiles(kernel, &program, &theta, &x);
     check_long(kernel, d, &program, &theta);
     check_pullbacks(kernel, d, &program, &theta, (&x, &z));
     assert_eq!(kernel, &what.parse().unwrap_or_else(|e| panic!("{what}: {e}")), "{what}: text");
+}
+
+/// Values and gradient are the same to rounding for any tile size.
+fn check_tiles(kernel: &Kernel, program: &Program, theta: &[f64], x: &Inputs) {
+    let adjoint = |j: usize, i: usize, out: &mut [f64]| {
+        out.iter_mut().enumerate().for_each(|(k, o)| *o = ((7 * j + 3 * (i + k)) as f64).sin());
+    };
+    let both = |program: &Program| {
+        let (k, mut g) = (gram(program, theta, x, Threads::One), vec![0.0; theta.len()]);
+        let scratch = &mut Scratch::default();
+        program.pullback_gram(theta, x, adjoint, &mut g, None, scratch, Threads::One).unwrap();
+        (k, g)
+    };
+    let (k, g) = both(program);
+    let largest = |v: &[f64]| v.iter().fold(1.0f64, |m, v| m.max(v.abs()));
+    for pairs in [8, 24, 64] {
+        let (other, h) = both(&program.clone().in_tiles_of(pairs).unwrap());
+        for j in 0..x.n() {
+            for (a, b) in k.column(j).iter().zip(other.column(j)) {
+                assert!((a - b).abs() <= 1e-13 * largest(k.column(j)), "{kernel}: tiles of {pairs}: {a} {b}");
+            }
+        }
+        for (a, b) in g.iter().zip(&h) {
+            assert!((a - b).abs() <= 1e-11 * largest(&g), "{kernel}: gradient in tiles of {pairs}: {a} {b}");
+        }
+    }
 }
 
 /// More rows than one tile holds: diagonal, columns and their pullbacks are cut, and nothing changes.

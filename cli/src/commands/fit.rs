@@ -80,6 +80,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     let place = Place::of(args.search.kept(), &[args.output.as_ref()]);
     let watch = Watch::new(talk, (iterations * restarts) as u64, checkpoint, place);
     let model = fit.run_observed(&data, |step| watch.step(Link::Identity, step))?;
+    watch.clear();
     let account = model.account();
     account.notes.iter().for_each(|note| talk.note(note));
     if let Some(path) = &args.output {

@@ -112,6 +112,7 @@ fn one(
     let fitted = resumed.run_observed(&data, |link, step| watch.step(link, step))?;
     let forecast = fitted.ahead(horizon, &args.interval)?;
     let tested = args.backtest.map(|origins| backtest(&forecaster, &data, steps, origins)).transpose()?;
+    watch.clear();
     let found = findings(&fitted)?;
     let account = fitted.model.account();
     account.notes.iter().chain(&fitted.notes).for_each(|note| talk.note(note));
@@ -282,6 +283,7 @@ fn many(
     let outcomes: Vec<Outcome> =
         series.iter().filter_map(|s| before.remove(&s.id).or_else(|| fresh.next())).collect();
 
+    watch.clear();
     let counts = |status: Status| outcomes.iter().filter(|o| o.status == status).count();
     let (ok, fallback, failed) = (counts(Status::Ok), counts(Status::Fallback), counts(Status::Failed));
     if !talk.json || args.output.is_some() {

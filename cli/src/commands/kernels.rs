@@ -30,7 +30,7 @@ pub fn run(_: &Common, talk: &Talk) -> Result<(), Failure> {
     let cells: Vec<Vec<String>> = rows
         .map(|r| {
             let parameters: Vec<String> = r.groups.iter().map(|g| format!("{} {}", g.0, g.1.name())).collect();
-            vec![r.name, r.formula.to_string(), parameters.join(", ")]
+            vec![r.name.into_owned(), r.formula.to_string(), parameters.join(", ")]
         })
         .collect();
     let mut text = columns(&["name", "formula (t = x - x')", "parameters"], &cells);

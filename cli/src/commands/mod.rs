@@ -8,3 +8,4 @@ pub mod forecast;
 pub mod kernels;
 pub mod pages;
 pub mod predict;
+pub mod reproduce;

@@ -1,0 +1,205 @@
+//! Leaves: matrix products over squares or products of features that are never stored, forward and back.
+
+use super::geometry::{self, Meeting, Segment};
+use super::lanes::{Layer, Loops, Run, Start, Then, WIDEST, Weights};
+use super::outer::Beside;
+use super::pass::{Lists, Sinks, Tile, pointers, row_adjoints, start_of, then};
+use super::planes::Layout;
+use super::step::{Base, LeafKind, Step};
+
+/// # Safety
+/// As the forward pass.
+#[inline(always)]
+pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
+    tile: &Tile,
+    step: &Step,
+    planes: &Layout,
+    lists: &mut Lists,
+) {
+    let Step::Leaf { kind, features, out, rows, coefficients, base, products } = step else { return };
+    if tile.sides.meeting == Meeting::Pairwise {
+        return pairwise(tile, planes, step);
+    }
+    pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
+    pointers(products.iter().map(|&p| planes.value(p)), &mut lists.products);
+    let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
+    for segment in tile.segments {
+        let Lists { write, products, features: from, fixed, scaled, tables, .. } = lists;
+        places(tile, features, segment, from, fixed);
+        let mut layer = Layer {
+            weights: Weights { at: c.as_ptr(), row_step: features.len(), input_step: 1 },
+            inputs: from,
+            outputs: write,
+            start: start_of(*base, tile.coefficients),
+            then: then::<SLOPES>(products),
+            run: run_of(segment),
+        };
+        if let Base::Tables(first) = base {
+            let at = |r: usize| tile.tables.feature(first + r).as_ptr().wrapping_add(segment.row - segment.column);
+            pointers((0..*rows).map(|r| at(r).wrapping_sub(segment.offset)), tables);
+            layer.start = Start::Planes(tables);
+        }
+        // SAFETY: pointers are shifted so that pair k of the tile is entry k.
+        unsafe {
+            match kind {
+                LeafKind::Square => S::squares(layer, fixed),
+                LeafKind::Dot => {
+                    // Σ c x x′ = Σ (c x′) x: one number for the whole segment
+                    scaled.clear();
+                    for row in c.chunks_exact(features.len()) {
+                        scaled.extend(row.iter().zip(fixed.iter()).map(|(c, f)| c * f));
+                    }
+                    layer.weights.at = scaled.as_ptr();
+                    S::affine(layer);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As the reverse pass.
+#[inline(always)]
+pub(super) unsafe fn reverse<S: Loops>(
+    tile: &Tile,
+    step: &Step,
+    planes: &Layout,
+    lists: &mut Lists,
+    sinks: &mut Sinks,
+) {
+    let Step::Leaf { kind, features, out, rows, coefficients, base, products } = step else { return };
+    let grad = sinks.coefficients.as_mut_ptr();
+    let whole = Run { from: 0, to: tile.len };
+    // SAFETY: as promised by the caller.
+    unsafe {
+        row_adjoints::<S>(planes, *out..out + rows, products, *base, grad, tile.len, &mut lists.read);
+        for segment in tile.segments {
+            let Lists { read, features: from, fixed, .. } = lists;
+            places(tile, features, segment, from, fixed);
+            let (grad, run) = (grad.add(coefficients * WIDEST), run_of(segment));
+            match (tile.sides.meeting, kind) {
+                (Meeting::Pairwise, _) => pairwise_gradient(tile, *kind, features, segment, read, grad),
+                (_, LeafKind::Square) => S::outer(read, from, Beside::Squared(fixed), grad, run),
+                (_, LeafKind::Dot) => S::outer(read, from, Beside::Scaled(fixed), grad, run),
+            }
+        }
+        if let Base::Tables(first) = base {
+            for (r, adjoint) in lists.read.iter().enumerate() {
+                add_to_table::<S>(tile, *adjoint, first + r, sinks.tables);
+            }
+        }
+        let Some(to) = &mut sinks.features else { return };
+        for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| sinks.wanted[f]) {
+            // The adjoint of atom k: Σ c[r][k] adjoint[r]
+            let at = tile.coefficients.as_ptr().add(coefficients + k);
+            let spare = planes.spare();
+            S::affine(Layer {
+                weights: Weights { at, row_step: 1, input_step: features.len() },
+                inputs: &lists.read,
+                outputs: &[spare],
+                start: Start::Zero,
+                then: Then::Store,
+                run: whole,
+            });
+            geometry::backward::<S>(kind.atom(f), &tile.sides, tile.segments, spare, to);
+        }
+    }
+}
+
+/// Adds a plane's adjoint to that of the table it was read from, at the lag of each pair.
+///
+/// # Safety
+/// As the reverse pass; `tables` has the shape of the tile's tables.
+#[inline(always)]
+pub(super) unsafe fn add_to_table<S: Loops>(tile: &Tile, adjoint: *const f64, table: usize, tables: &mut [f64]) {
+    let to = tables[table * tile.tables.stride..].as_mut_ptr();
+    for s in tile.segments {
+        for k in (0..s.padded).step_by(S::LANES) {
+            // SAFETY: tables are padded beyond their last lag.
+            unsafe {
+                let p = to.add(s.row - s.column + k);
+                S::store(p, S::add(S::load(p), S::load(adjoint.add(s.offset + k))));
+            }
+        }
+    }
+}
+
+fn run_of(segment: &Segment) -> Run {
+    Run { from: segment.offset, to: segment.offset + segment.padded }
+}
+
+/// Where the rows of a leaf's features lie, pair k of the tile at entry k, and their values at the segment's column.
+#[inline(always)]
+fn places(tile: &Tile, features: &[usize], segment: &Segment, from: &mut Vec<*const f64>, fixed: &mut Vec<f64>) {
+    let (rows, columns) = (tile.sides.rows, tile.sides.columns);
+    assert!(segment.row < rows.stride && segment.column < columns.stride, "a segment beyond the features");
+    let at = |f: usize| rows.values[f * rows.stride + segment.row..].as_ptr().wrapping_sub(segment.offset);
+    pointers(features.iter().map(|&f| at(f)), from);
+    pointers(features.iter().map(|&f| columns.values[f * columns.stride + segment.column]), fixed);
+}
+
+/// The atom of a leaf for one pair: diagonals are short, so plainly.
+fn atom(kind: LeafKind, row: f64, column: f64) -> f64 {
+    match kind {
+        LeafKind::Square => (row - column) * (row - column),
+        LeafKind::Dot => row * column,
+    }
+}
+
+/// A leaf over pairs that go along together.
+fn pairwise(tile: &Tile, planes: &Layout, step: &Step) {
+    let Step::Leaf { kind, features, out, rows, coefficients, base, products } = step else { return };
+    let mut planes = *planes;
+    for r in 0..*rows {
+        let values = planes.values(out + r, tile.len);
+        let c = &tile.coefficients[coefficients + r * features.len()..][..features.len()];
+        for segment in tile.segments {
+            for k in 0..segment.padded {
+                let term = |(c, &f): (&f64, &usize)| {
+                    let (row, column) = (tile.sides.rows.feature(f), tile.sides.columns.feature(f));
+                    c * atom(*kind, row[segment.row + k], column[segment.column + k])
+                };
+                let value = &mut values[segment.offset + k];
+                let first = match base {
+                    Base::Zero => 0.0,
+                    Base::Bias(b) => tile.coefficients[b + r],
+                    Base::Planes => *value,
+                    Base::Tables(t) => tile.tables.feature(t + r)[0],
+                };
+                *value = first + c.iter().zip(features).map(term).sum::<f64>();
+            }
+        }
+    }
+    for (p, &product) in products.iter().enumerate() {
+        for k in 0..tile.len {
+            let [a, b] = [2 * p, 2 * p + 1].map(|r| planes.values(out + r, tile.len)[k]);
+            planes.values(product, tile.len)[k] = a * b;
+        }
+    }
+}
+
+/// The gradient of a leaf's coefficients over pairs that go along together.
+///
+/// # Safety
+/// Adjoints have the pairs of the tile, the gradient WIDEST lanes a coefficient.
+unsafe fn pairwise_gradient(
+    tile: &Tile,
+    kind: LeafKind,
+    features: &[usize],
+    segment: &Segment,
+    adjoints: &[*const f64],
+    gradient: *mut f64,
+) {
+    for (r, adjoint) in adjoints.iter().enumerate() {
+        for (i, &f) in features.iter().enumerate() {
+            let (row, column) = (tile.sides.rows.feature(f), tile.sides.columns.feature(f));
+            for k in 0..segment.len {
+                // SAFETY: as promised by the caller.
+                unsafe {
+                    let value = atom(kind, row[segment.row + k], column[segment.column + k]);
+                    *gradient.add((r * features.len() + i) * WIDEST) += *adjoint.add(segment.offset + k) * value;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Adjoints times planes: the gradient of a matrix of weights, in blocks that stay in registers.
+
+use super::lanes::{Run, WIDEST};
+use super::simd::Simd;
+
+/// What stands beside an adjoint in a gradient.
+#[derive(Clone, Copy)]
+pub(super) enum Beside<'a> {
+    /// b[i]
+    Planes,
+    /// fixed[i] · b[i], for products of features
+    Scaled(&'a [f64]),
+    /// (b[i] − fixed[i])², for squares of their differences
+    Squared(&'a [f64]),
+}
+
+/// gradient[(r, i)] += Σ over pairs of a[r] b[i], lane by lane; `gradient` has WIDEST lanes an entry, row after row.
+///
+/// # Safety
+/// Planes have the pairs of the run; instructions of `S` are enabled.
+#[inline(always)]
+pub(super) unsafe fn outer<S: Simd>(
+    a: &[*const f64],
+    b: &[*const f64],
+    beside: Beside,
+    gradient: *mut f64,
+    run: Run,
+) {
+    let width = b.len();
+    let mut r = 0;
+    // Some ten sums at once, each of its own: fewer would wait for themselves, more than twelve spill. Blocks with few
+    // entries take several vectors at a time instead (the last number).
+    macro_rules! block {
+        ($r:literal, $c:literal, $u:literal, $i:ident) => {{
+            let (a, b, to) = (&a[r..], &b[$i..], gradient.add((r * width + $i) * WIDEST));
+            match beside {
+                Beside::Planes => outer_block::<S, $r, $c, $u, false>(a, b, [0.0; $c], [1.0; $c], to, width, run),
+                Beside::Scaled(f) => {
+                    let scale = std::array::from_fn(|c| f[$i + c]);
+                    outer_block::<S, $r, $c, $u, false>(a, b, [0.0; $c], scale, to, width, run)
+                }
+                Beside::Squared(f) => {
+                    let fixed = std::array::from_fn(|c| f[$i + c]);
+                    outer_block::<S, $r, $c, $u, true>(a, b, fixed, [1.0; $c], to, width, run)
+                }
+            }
+            $i += $c;
+        }};
+    }
+    // SAFETY: as promised by the caller.
+    unsafe {
+        while r < a.len() {
+            let mut i = 0;
+            if a.len() - r >= 4 {
+                while i < width {
+                    match width - i {
+                        1 => block!(4, 1, 2, i),
+                        2 | 4 => block!(4, 2, 1, i),
+                        _ => block!(4, 3, 1, i),
+                    }
+                }
+                r += 4;
+            } else if a.len() - r >= 2 {
+                while i < width {
+                    match width - i {
+                        1 => block!(2, 1, 4, i),
+                        2 | 3 => block!(2, 2, 2, i),
+                        _ => block!(2, 4, 1, i),
+                    }
+                }
+                r += 2;
+            } else {
+                while i < width {
+                    match width - i {
+                        1 => block!(1, 1, 4, i),
+                        2 | 3 => block!(1, 2, 4, i),
+                        _ => block!(1, 4, 2, i),
+                    }
+                }
+                r += 1;
+            }
+        }
+    }
+}
+
+// Indices, not iterators: three arrays go along together.
+#[allow(clippy::needless_range_loop)]
+#[inline(always)]
+unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, const SQUARE: bool>(
+    a: &[*const f64],
+    b: &[*const f64],
+    fixed: [f64; C],
+    scale: [f64; C],
+    gradient: *mut f64,
+    width: usize,
+    run: Run,
+) {
+    // SAFETY: as in outer.
+    unsafe {
+        let a: [*const f64; R] = std::array::from_fn(|r| *a.get_unchecked(r));
+        let b: [*const f64; C] = std::array::from_fn(|c| *b.get_unchecked(c));
+        let mut sum = [[[S::splat(0.0); C]; R]; U];
+        macro_rules! add {
+            ($u:expr, $k:expr) => {{
+                let mut y = [S::splat(0.0); C];
+                for (c, y) in y.iter_mut().enumerate() {
+                    *y = S::load(b[c].wrapping_add($k));
+                    if SQUARE {
+                        let t = S::sub(*y, S::splat(fixed[c]));
+                        *y = S::mul(t, t);
+                    }
+                }
+                for r in 0..R {
+                    let x = S::load(a[r].add($k));
+                    for c in 0..C {
+                        sum[$u][r][c] = S::fma(x, y[c], sum[$u][r][c]);
+                    }
+                }
+            }};
+        }
+        let mut k = run.from;
+        while k + U * S::LANES <= run.to {
+            for u in 0..U {
+                add!(u, k + u * S::LANES);
+            }
+            k += U * S::LANES;
+        }
+        while k < run.to {
+            add!(0, k);
+            k += S::LANES;
+        }
+        for r in 0..R {
+            for c in 0..C {
+                let mut all = sum[0][r][c];
+                let mut u = 1;
+                while u < U {
+                    all = S::add(all, sum[u][r][c]);
+                    u += 1;
+                }
+                let p = gradient.add((r * width + c) * WIDEST);
+                S::store(p, S::fma(all, S::splat(scale[c]), S::load(p)));
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Planes of a tile: where the values and adjoints of every unit lie while a tile is computed. Planes that are never
+//! needed at the same time share a slot, so that a tile stays in the innermost cache.
+
+use super::step::Step;
+
+/// The longest tile, in pairs. Short enough that its planes stay in the innermost caches.
+pub(super) const TILE: usize = 128;
+/// From one plane to the next: a cache line more, so that planes do not fight for the same cache sets.
+const PLANE: usize = TILE + 8;
+
+/// Eight numbers on a cache line of their own.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f64; 8]);
+
+/// Memory for the planes of one tile. One a thread, used again and again.
+#[derive(Debug, Default)]
+pub(super) struct Planes {
+    lines: Vec<Line>,
+}
+
+impl Planes {
+    /// The planes of a program: for values alone, or for a reverse pass too.
+    pub fn layout<'a>(&mut self, slots: &'a Slots, reverse: bool) -> Layout<'a> {
+        let (values, count) =
+            if reverse { (&slots.kept, slots.kept_count) } else { (&slots.passing, slots.passing_count) };
+        // Slopes, the silent plane, and two more: a profile without slopes still points at where they would be.
+        let total = count + slots.adjoint_count + slots.slopes + 3;
+        if self.lines.len() < total * PLANE / 8 {
+            self.lines.resize(total * PLANE / 8, Line([0.0; 8]));
+        }
+        let at = self.lines.as_mut_ptr().cast::<f64>();
+        Layout {
+            at,
+            values,
+            adjoints: &slots.adjoints,
+            first_adjoint: count,
+            first_slope: count + slots.adjoint_count,
+            last: total - 1,
+        }
+    }
+}
+
+/// Where each plane lies.
+#[derive(Clone, Copy)]
+pub(super) struct Layout<'a> {
+    at: *mut f64,
+    values: &'a [usize],
+    adjoints: &'a [usize],
+    first_adjoint: usize,
+    first_slope: usize,
+    last: usize,
+}
+
+impl Layout<'_> {
+    #[inline(always)]
+    fn slot(&self, slot: usize) -> *mut f64 {
+        debug_assert!(slot <= self.last, "a plane beyond the last");
+        // SAFETY: within the allocation: slots are counted when they are given out.
+        unsafe { self.at.add(slot * PLANE) }
+    }
+
+    #[inline(always)]
+    pub fn value(&self, plane: usize) -> *mut f64 {
+        self.slot(self.values[plane])
+    }
+
+    #[inline(always)]
+    pub fn adjoint(&self, plane: usize) -> *mut f64 {
+        self.slot(self.first_adjoint + self.adjoints[plane])
+    }
+
+    #[inline(always)]
+    pub fn slope(&self, plane: usize) -> *mut f64 {
+        self.slot(self.first_slope + plane)
+    }
+
+    /// A plane for passing use: the very last.
+    pub fn spare(&self) -> *mut f64 {
+        self.slot(self.last)
+    }
+
+    /// Adjoints that nobody writes are nought.
+    pub fn silence(&mut self) {
+        // SAFETY: a plane has TILE entries.
+        unsafe { std::slice::from_raw_parts_mut(self.slot(self.first_adjoint + SILENT), TILE) }.fill(0.0);
+    }
+
+    /// The values of a plane.
+    pub fn values(&mut self, plane: usize, len: usize) -> &mut [f64] {
+        // SAFETY: a plane has TILE entries.
+        unsafe { std::slice::from_raw_parts_mut(self.value(plane), len.min(TILE)) }
+    }
+
+    /// The adjoint of a plane.
+    pub fn adjoints(&mut self, plane: usize, len: usize) -> &mut [f64] {
+        // SAFETY: a plane has TILE entries.
+        unsafe { std::slice::from_raw_parts_mut(self.adjoint(plane), len.min(TILE)) }
+    }
+}
+
+/// The slot of adjoints that are nought.
+const SILENT: usize = 0;
+
+/// The slot of every plane.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slots {
+    /// Values, where nothing but the outputs is wanted afterwards.
+    passing: Vec<usize>,
+    passing_count: usize,
+    /// Values, where a reverse pass follows.
+    kept: Vec<usize>,
+    kept_count: usize,
+    adjoints: Vec<usize>,
+    adjoint_count: usize,
+    slopes: usize,
+}
+
+/// Gives out slots and takes them back.
+#[derive(Default)]
+struct Pool {
+    free: Vec<usize>,
+    count: usize,
+}
+
+impl Pool {
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+}
+
+const NONE: usize = usize::MAX;
+
+impl Slots {
+    /// Slots for these steps, whose `fresh` marks are set.
+    pub fn new(steps: &mut [Step], planes: usize, slopes: usize, outputs: &[usize]) -> Self {
+        // The first and the last step that has to do with a plane's value, and how many read it.
+        let (mut maker, mut last, mut readers) = (vec![NONE; planes], vec![0; planes], vec![0usize; planes]);
+        for (i, step) in steps.iter_mut().enumerate() {
+            for (p, _) in step.inputs_mut() {
+                last[p] = i;
+                readers[p] += 1;
+            }
+            for p in step.outputs().chain(step.products().iter().copied()) {
+                last[p] = i;
+                maker[p] = maker[p].min(i);
+            }
+        }
+        for &p in outputs {
+            last[p] = NONE;
+            readers[p] += 1;
+        }
+        let (passing, passing_count) = Self::passing(steps, &maker, &last);
+        let (kept, kept_count) = Self::kept(steps, &maker, &readers);
+        let (adjoints, adjoint_count) = Self::adjoints(steps, &maker, outputs);
+        Self { passing, passing_count, kept, kept_count, adjoints, adjoint_count, slopes }
+    }
+
+    /// A plane's slot is free again after its last reader.
+    fn passing(steps: &mut [Step], maker: &[usize], last: &[usize]) -> (Vec<usize>, usize) {
+        let (mut slots, mut pool) = (vec![0; maker.len()], Pool::default());
+        for (i, step) in steps.iter_mut().enumerate() {
+            let made: Vec<usize> = step.outputs().chain(step.products().iter().copied()).collect();
+            made.iter().filter(|&&p| maker[p] == i).for_each(|&p| slots[p] = pool.take());
+            let mut over: Vec<usize> = step.inputs_mut().iter().map(|(p, _)| *p).chain(made).collect();
+            over.retain(|&p| last[p] == i);
+            over.sort_unstable();
+            over.dedup();
+            pool.free.extend(over.iter().map(|&p| slots[p]));
+        }
+        (slots, pool.count)
+    }
+
+    /// The reverse pass reads what went into a step. A profile reads its own value and slope instead: it may be written
+    /// over the matrix product below it.
+    fn kept(steps: &[Step], maker: &[usize], readers: &[usize]) -> (Vec<usize>, usize) {
+        let (mut slots, mut pool) = (vec![0; maker.len()], Pool::default());
+        for (i, step) in steps.iter().enumerate() {
+            if let Step::Profile { input, out, .. } | Step::Exp { input, out, .. } = step
+                && readers[*input] == 1
+                && matches!(steps[maker[*input]], Step::Affine { .. } | Step::Leaf { .. })
+            {
+                slots[*out] = slots[*input];
+                continue;
+            }
+            for p in step.outputs().chain(step.products().iter().copied()).filter(|&p| maker[p] == i) {
+                slots[p] = pool.take();
+            }
+        }
+        (slots, pool.count)
+    }
+
+    /// Backwards: an adjoint's slot is taken by who writes it first, and free again after the step that made the plane.
+    fn adjoints(steps: &mut [Step], maker: &[usize], outputs: &[usize]) -> (Vec<usize>, usize) {
+        let mut pool = Pool { free: vec![], count: SILENT + 1 };
+        let mut slots = vec![SILENT; maker.len()];
+        outputs.iter().for_each(|&p| slots[p] = pool.take());
+        for (i, step) in steps.iter_mut().enumerate().rev() {
+            if !step.products().is_empty() {
+                step.outputs().for_each(|p| slots[p] = pool.take());
+            }
+            let made: Vec<usize> = step.outputs().chain(step.products().iter().copied()).collect();
+            for (p, fresh) in step.inputs_mut() {
+                if *fresh {
+                    slots[p] = pool.take();
+                }
+            }
+            let over = made.iter().filter(|&&p| maker[p] == i && slots[p] != SILENT);
+            pool.free.extend(over.map(|&p| slots[p]));
+        }
+        (slots, pool.count)
+    }
+}
