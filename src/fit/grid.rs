@@ -1,14 +1,14 @@
 //! Fits a kernel for each axis of a grid, and fills its holes.
 
-use super::grid_work::Work;
+use super::grid_work::{Work, trials};
 use super::objective::Priors;
 use super::start::StartFrom;
 use crate::data::Grid;
 use crate::error::{ErrorKind, Result};
 use crate::gp::Variances;
 use crate::kernel::{Kernel, Task};
-use crate::linalg::ConjugateGradients;
-use crate::optim::{Lbfgs, Limits, Optimizer, Outcome, Progress, Stop};
+use crate::linalg::{ConjugateGradients, dot};
+use crate::optim::{Lbfgs, Limits, Optimizer, Progress, Stop};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -32,6 +32,8 @@ use std::time::{Duration, Instant};
 pub struct GridFit {
     pub(super) kernels: Vec<Kernel>,
     starts: usize,
+    floors: Vec<f64>,
+    deviations: Deviations,
     iterations: usize,
     pub(super) seed: u64,
     pub(super) priors: Priors,
@@ -41,13 +43,38 @@ pub struct GridFit {
     interrupt: Option<Arc<AtomicBool>>,
 }
 
-/// One start of the optimiser.
+/// Whether standard deviations are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Deviations {
+    /// Yes, which takes longer than the means.
+    #[default]
+    All,
+    /// Means only.
+    None,
+}
+
+/// A fit that may count in the result.
+struct Member {
+    raw: Vec<f64>,
+    /// Its values for the hidden cells of the trials.
+    filled: Vec<f64>,
+    restart: GridRestart,
+}
+
+/// One run of the optimiser.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GridRestart {
+    /// Which start it belongs to; the runs of one start allow less and less noise, each going on from the one before.
+    pub start: usize,
+    /// Noise variance, of channels with deviation 1.
+    pub noise: f64,
+    /// Its weight in the result.
+    pub weight: f64,
     /// The log marginal likelihood it reached, as it is optimised.
     pub log_marginal_likelihood: f64,
-    /// Mean squared error, relative to the variance, in holes made for the purpose in observed places.
-    pub trial: f64,
+    /// Mean squared error, relative to the variance, in holes made for the purpose in observed places;
+    /// nothing where no such hole could be made.
+    pub trial: Option<f64>,
     /// Iterations.
     pub iterations: usize,
     /// Evaluations.
@@ -65,20 +92,19 @@ pub struct GridModel {
     pub noise: f64,
     /// Mean of f at every cell, one tensor a channel, in the values' own units.
     pub mean: Vec<Vec<f64>>,
-    /// Standard deviation of f at every cell.
-    pub sd: Vec<Vec<f64>>,
+    /// Standard deviation of f at every cell, where asked for.
+    pub sd: Option<Vec<Vec<f64>>>,
     /// How the deviations came about.
-    pub variances: Variances,
-    /// The log marginal likelihood of the observed values in their own units; exact where the holes could be
-    /// factorised.
+    pub variances: Option<Variances>,
+    /// The log marginal likelihood of the observed values in their own units, of the fit that counts most.
     pub log_marginal_likelihood: f64,
     /// Whether it is exact.
     pub exact: bool,
-    /// Every start, and which was taken.
+    /// Every run of every start.
     pub restarts: Vec<GridRestart>,
-    /// The place of the one that was taken.
+    /// The place of the one that counts most.
     pub best: usize,
-    /// Iterations of all starts.
+    /// Iterations of all runs.
     pub iterations: usize,
     /// Seconds of everything.
     pub seconds: f64,
@@ -94,8 +120,10 @@ impl GridFit {
     pub fn each(kernels: Vec<Kernel>) -> Self {
         Self {
             kernels,
-            starts: 4,
-            iterations: 150,
+            starts: 2,
+            floors: vec![1.0, 0.2, 0.04, 0.008, 0.001],
+            deviations: Deviations::All,
+            iterations: 40,
             seed: 0,
             priors: Priors::Weak,
             from: StartFrom::Data,
@@ -110,14 +138,30 @@ impl GridFit {
         Self::new(Kernel::default_network(Task::Axis))
     }
 
-    /// How many starts; the one that fills trial holes best is taken.
+    /// How many starts. Those that fill trial holes best together are averaged.
     #[must_use]
     pub fn starts(mut self, starts: usize) -> Self {
         self.starts = starts;
         self
     }
 
-    /// The most iterations of each start.
+    /// The least noise variances (of channels with deviation 1), one run each. A kernel of few parts that is let follow
+    /// every detail fills a hole badly, so the first runs see the coarse structure only; a start ends when less noise
+    /// fills trial holes worse.
+    #[must_use]
+    pub fn noise_floors(mut self, floors: Vec<f64>) -> Self {
+        self.floors = floors;
+        self
+    }
+
+    /// Whether standard deviations are computed.
+    #[must_use]
+    pub fn deviations(mut self, deviations: Deviations) -> Self {
+        self.deviations = deviations;
+        self
+    }
+
+    /// The most iterations of each run.
     #[must_use]
     pub fn iterations(mut self, iterations: usize) -> Self {
         self.iterations = iterations;
@@ -179,80 +223,178 @@ impl GridFit {
         let clock = Instant::now();
         let work = Work::new(self, grid)?;
         let facts = work.facts(grid)?;
-        let mut outcomes: Vec<(Outcome, GridRestart)> = Vec::new();
-        for index in 0..self.starts.max(1) {
-            let time = self.time.map(|t| t.saturating_sub(clock.elapsed()));
-            if index > 0 && time.is_some_and(|t| t.is_zero()) {
-                break;
-            }
-            let limits =
-                Limits { iterations: self.iterations, time, interrupt: self.interrupt.clone(), ..Limits::default() };
-            let optimizer: Optimizer =
-                Lbfgs { history: 20, longest_step: Some(1.0), bounds: work.bounds(), ..Lbfgs::default() }.into();
-            let mut process = work.process(grid)?;
-            let mut steps = 0;
-            let outcome = {
-                let mut objective = |raw: &[f64], out: &mut [f64]| {
-                    let value = work.objective(&mut process, raw, out);
-                    steps = process.account.steps;
-                    value
+        let trials = trials(grid);
+        let truth = work.truth(&trials, grid);
+        let mut members: Vec<Member> = Vec::new();
+        'starts: for index in 0..self.starts.max(1) {
+            let mut raw = work.start(&facts, index);
+            let mut best = f64::INFINITY;
+            for &floor in &self.floors {
+                let time = self.time.map(|t| t.saturating_sub(clock.elapsed()));
+                if !members.is_empty() && time.is_some_and(|t| t.is_zero()) {
+                    break 'starts;
+                }
+                let limits = Limits {
+                    iterations: self.iterations,
+                    time,
+                    interrupt: self.interrupt.clone(),
+                    ..Limits::default()
                 };
-                let mut observer = |p: &Progress<'_>| watch(index, p);
-                optimizer.minimize(&mut objective, work.start(&facts, index), &limits, &mut observer)?
-            };
-            if !outcome.value.is_finite() {
-                continue;
-            }
-            let (theta, noise) = work.values(&outcome.theta);
-            let restart = GridRestart {
-                log_marginal_likelihood: -outcome.value,
-                trial: work.trial(grid, &theta, noise)?,
-                iterations: outcome.iterations,
-                evaluations: outcome.evaluations,
-                steps,
-            };
-            let stopped = outcome.stop == Stop::Interrupted;
-            outcomes.push((outcome, restart));
-            if stopped {
-                break;
+                let bounds = work.bounds(floor);
+                let optimizer: Optimizer =
+                    Lbfgs { history: 20, longest_step: Some(1.0), bounds, ..Lbfgs::default() }.into();
+                let mut process = work.process(grid)?;
+                let mut objective = |raw: &[f64], out: &mut [f64]| work.objective(&mut process, raw, out);
+                let outcome =
+                    optimizer.minimize(&mut objective, raw, &limits, &mut |p: &Progress<'_>| watch(index, p))?;
+                let steps = process.account.steps;
+                if !outcome.value.is_finite() {
+                    continue 'starts;
+                }
+                raw = outcome.theta;
+                let (theta, noise) = work.values(&raw);
+                let filled = work.filled(&trials, grid, &theta, noise)?;
+                let trial = share_left(&truth, &filled);
+                let restart = GridRestart {
+                    start: index,
+                    noise,
+                    log_marginal_likelihood: -outcome.value,
+                    trial,
+                    weight: 0.0,
+                    iterations: outcome.iterations,
+                    evaluations: outcome.evaluations,
+                    steps,
+                };
+                members.push(Member { raw: raw.clone(), filled, restart });
+                if matches!(outcome.stop, Stop::Interrupted | Stop::Time) {
+                    break 'starts;
+                }
+                // Less noise than this only follows the details, and fills holes worse.
+                best = best.min(trial.unwrap_or(f64::INFINITY));
+                if trial.is_some_and(|t| t > 1.1 * best) {
+                    break;
+                }
             }
         }
-        let best = (0..outcomes.len()).min_by(|&a, &b| outcomes[a].1.trial.total_cmp(&outcomes[b].1.trial));
-        let Some(best) = best else {
+        if members.is_empty() {
             let last = "the objective is not finite at the start".to_string();
             return Err(ErrorKind::NoRestartSucceeded { tried: self.starts.max(1), last }.into());
-        };
-        let (theta, noise) = work.values(&outcomes[best].0.theta);
-        let mut process = work.process(grid)?.with_limits(ConjugateGradients { tolerance: 1e-8, steps: 3000 });
-        let posterior = process.posterior(&theta, noise, self.seed)?;
-        let value = match posterior.evidence {
-            Some(value) => value,
-            None => process.evidence(&theta, noise)?,
-        };
-        // Dividing a channel by its width multiplies densities by it.
-        let each = (process.observed() / grid.channels().len()) as f64;
-        let jacobian: f64 = work.scales.iter().map(|(_, width)| each * width.ln()).sum();
-        let mean = posterior.mean.iter().zip(&work.scales).map(|(m, (c, w))| m.iter().map(|m| c + w * m).collect());
-        let sd = work.scales.iter().map(|(_, w)| posterior.variance.iter().map(|v| w * v.sqrt()).collect());
-        let mut at = 0;
-        let mut kernels = Vec::new();
-        for kernel in &work.kernels {
-            let n = kernel.params().len();
-            kernels.push(kernel.with_values(&theta[at..at + n])?);
-            at += n;
         }
+        weigh(&mut members, &truth);
+        self.fill(&work, grid, members, clock)
+    }
+
+    /// Every cell, as the members that count see it together.
+    fn fill(&self, work: &Work, grid: &Grid, members: Vec<Member>, clock: Instant) -> Result<GridModel> {
+        let cells = grid.observed().len();
+        let total: f64 = members.iter().map(|m| m.restart.weight).sum();
+        // What is left is the prior's: mean 0 and variance 1.
+        let left = (1.0 - total).max(0.0);
+        let mut mean = vec![vec![0.0; cells]; grid.channels().len()];
+        let mut square = vec![vec![left; cells]; grid.channels().len()];
+        let mut variances = None;
+        let by = |m: &&Member| m.restart.weight;
+        let first = members.iter().enumerate().max_by(|a, b| by(&a.1).total_cmp(&by(&b.1)).then(b.0.cmp(&a.0)));
+        let best = first.map_or(0, |(i, _)| i);
+        let mut evidence = (f64::NAN, false);
+        for (i, member) in members.iter().enumerate().filter(|(_, m)| m.restart.weight > 0.0) {
+            let (theta, noise) = work.values(&member.raw);
+            let limits = ConjugateGradients { tolerance: 1e-7, steps: 2000 };
+            let mut process = work.process(grid)?.with_limits(limits);
+            let weight = member.restart.weight;
+            let said = match self.deviations {
+                Deviations::None => process.mean(&theta, noise)?,
+                Deviations::All => {
+                    let posterior = process.posterior(&theta, noise, self.seed)?;
+                    for square in &mut square {
+                        square.iter_mut().zip(&posterior.variance).for_each(|(s, v)| *s += weight * v);
+                    }
+                    if i == best {
+                        evidence = (posterior.evidence.unwrap_or(f64::NAN), posterior.evidence.is_some());
+                        variances = Some(posterior.variances);
+                    }
+                    posterior.mean
+                }
+            };
+            if i == best && !evidence.1 {
+                evidence.0 = process.evidence(&theta, noise)?;
+            }
+            for ((mean, square), said) in mean.iter_mut().zip(&mut square).zip(&said) {
+                for ((m, s), v) in mean.iter_mut().zip(square).zip(said) {
+                    *m += weight * v;
+                    *s += weight * v * v;
+                }
+            }
+        }
+        // Dividing a channel by its width multiplies densities by it.
+        let each = (cells - grid.missing().len()) as f64;
+        let jacobian: f64 = work.scales.iter().map(|(_, width)| each * width.ln()).sum();
+        let sd = match self.deviations {
+            Deviations::None => None,
+            Deviations::All => {
+                let of = |((mean, square), (_, w)): ((&Vec<f64>, &Vec<f64>), &(f64, f64))| {
+                    mean.iter().zip(square).map(|(m, s)| w * (s - m * m).max(0.0).sqrt()).collect()
+                };
+                Some(mean.iter().zip(&square).zip(&work.scales).map(of).collect())
+            }
+        };
+        let (theta, noise) = work.values(&members[best].raw);
         Ok(GridModel {
-            kernels,
+            kernels: work.with_values(&theta)?,
             noise,
-            mean: mean.collect(),
-            sd: sd.collect(),
-            variances: posterior.variances,
-            log_marginal_likelihood: value - jacobian,
-            exact: posterior.evidence.is_some(),
-            iterations: outcomes.iter().map(|o| o.1.iterations).sum(),
-            restarts: outcomes.into_iter().map(|o| o.1).collect(),
+            mean: mean
+                .iter()
+                .zip(&work.scales)
+                .map(|(m, (c, w))| m.iter().map(|m| c + w * m).collect())
+                .collect(),
+            sd,
+            variances,
+            log_marginal_likelihood: evidence.0 - jacobian,
+            exact: evidence.1,
+            iterations: members.iter().map(|m| m.restart.iterations).sum(),
+            restarts: members.into_iter().map(|m| m.restart).collect(),
             best,
             seconds: clock.elapsed().as_secs_f64(),
         })
     }
+}
+
+/// Mean squared error over mean square about the mean; nothing where there was no trial.
+fn share_left(truth: &[f64], said: &[f64]) -> Option<f64> {
+    let mean = truth.iter().sum::<f64>() / truth.len().max(1) as f64;
+    let total: f64 = truth.iter().map(|t| (t - mean).powi(2)).sum();
+    let error: f64 = truth.iter().zip(said).map(|(t, s)| (t - s).powi(2)).sum();
+    (total > 0.0).then(|| error / total)
+}
+
+/// Weights that fill the trial holes best together: least squares with weights that are not negative, and a slight
+/// preference for small ones. Without a trial the highest evidence has all the weight.
+fn weigh(members: &mut [Member], truth: &[f64]) {
+    let n = members.len();
+    if truth.is_empty() {
+        let value = |m: &Member| m.restart.log_marginal_likelihood;
+        let best = (0..n).max_by(|&a, &b| value(&members[a]).total_cmp(&value(&members[b])).then(b.cmp(&a)));
+        members[best.unwrap_or(0)].restart.weight = 1.0;
+        return;
+    }
+    let product = |i: usize, j: usize| dot(&members[i].filled, &members[j].filled);
+    let ridge = 0.02 * dot(truth, truth);
+    let gram: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| product(i, j)).collect()).collect();
+    let right: Vec<f64> = (0..n).map(|i| dot(&members[i].filled, truth)).collect();
+    let mut w = vec![0.0; n];
+    for _ in 0..500 {
+        for i in 0..n {
+            let others: f64 = (0..n).filter(|&j| j != i).map(|j| gram[i][j] * w[j]).sum();
+            let room = 1.0 - w.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, w)| w).sum::<f64>();
+            w[i] = ((right[i] - others) / (gram[i][i] + ridge)).clamp(0.0, room.max(0.0));
+        }
+    }
+    // What hardly counts is not worth its time.
+    w.iter_mut().filter(|w| **w < 0.02).for_each(|w| *w = 0.0);
+    if w.iter().all(|w| *w == 0.0) {
+        let trial = |i: usize| members[i].restart.trial.unwrap_or(f64::INFINITY);
+        let best = (0..n).min_by(|&a, &b| trial(a).total_cmp(&trial(b)));
+        w[best.unwrap_or(0)] = 1.0;
+    }
+    members.iter_mut().zip(w).for_each(|(m, w)| m.restart.weight = w);
 }

@@ -19,7 +19,7 @@ const TRIALS: usize = 6;
 
 pub(super) struct Work<'a> {
     fit: &'a GridFit,
-    pub kernels: Vec<Kernel>,
+    kernels: Vec<Kernel>,
     programs: Vec<Program>,
     roles: Vec<Role>,
     /// Standardised places of every axis, and the width of each.
@@ -108,12 +108,26 @@ impl<'a> Work<'a> {
         (theta, noise)
     }
 
-    pub fn bounds(&self) -> Bounds {
+    /// The axes' kernels with these values.
+    pub fn with_values(&self, theta: &[f64]) -> Result<Vec<Kernel>> {
+        let mut rest = theta;
+        let mut kernels = Vec::new();
+        for kernel in &self.kernels {
+            let (own, others) = rest.split_at(kernel.params().len());
+            kernels.push(kernel.with_values(own)?);
+            rest = others;
+        }
+        Ok(kernels)
+    }
+
+    /// The box of raw numbers; the noise stays above a floor.
+    pub fn bounds(&self, floor: f64) -> Bounds {
         let of = |role: &Role| match role.transform() {
             Transform::Identity => (-1e6, 1e6),
             _ => (-25.0, 25.0),
         };
-        Bounds::Each(self.roles.iter().chain([&Role::Noise]).map(of).collect())
+        let noise = (Transform::Log.raw(floor), 25.0);
+        Bounds::Each(self.roles.iter().map(of).chain([noise]).collect())
     }
 
     /// The function to minimise: −log evidence and −log prior of raw numbers.
@@ -138,26 +152,58 @@ impl<'a> Work<'a> {
         -value + prior
     }
 
-    /// How well holes like the grid's own are filled where the truth is known: mean squared error over variance.
-    pub fn trial(&self, grid: &Grid, theta: &[f64], noise: f64) -> Result<f64> {
-        let (mut error, mut total) = (0.0, 0.0);
-        for hidden in trial_holes(grid) {
-            let Ok(part) = grid.hiding(&hidden) else { continue };
-            let mut process =
-                self.process(&part)?.with_limits(ConjugateGradients { tolerance: 1e-5, steps: 500 });
-            let mean = process.mean(theta, noise)?;
-            for (mean, y) in mean.iter().zip(&self.y) {
-                let cells: Vec<usize> = (0..hidden.len()).filter(|&i| hidden[i]).collect();
-                let centre = cells.iter().map(|&i| y[i]).sum::<f64>() / cells.len().max(1) as f64;
-                error += cells.iter().map(|&i| (mean[i] - y[i]).powi(2)).sum::<f64>();
-                total += cells.iter().map(|&i| (y[i] - centre).powi(2)).sum::<f64>();
-            }
+    /// Values at the hidden cells of every trial, channel after channel: those of the grid.
+    pub fn truth(&self, trials: &[Grid], grid: &Grid) -> Vec<f64> {
+        let hidden = |part: &Grid| hidden_cells(grid, part);
+        trials.iter().flat_map(|t| self.y.iter().flat_map(|y| pick(y, &hidden(t))).collect::<Vec<_>>()).collect()
+    }
+
+    /// The same, as parameters fill them.
+    pub fn filled(&self, trials: &[Grid], grid: &Grid, theta: &[f64], noise: f64) -> Result<Vec<f64>> {
+        let mut all = Vec::new();
+        for part in trials {
+            let limits = ConjugateGradients { tolerance: 1e-4, steps: 300 };
+            let mean = self.process(part)?.with_limits(limits).mean(theta, noise)?;
+            let hidden = hidden_cells(grid, part);
+            mean.iter().for_each(|mean| all.extend(pick(mean, &hidden)));
         }
-        Ok(if total > 0.0 { error / total } else { f64::INFINITY })
+        Ok(all)
     }
 }
 
-/// Boxes of the size of the grid's own hole, or of a quarter of every axis, where all cells are observed.
+fn pick(values: &[f64], cells: &[usize]) -> Vec<f64> {
+    cells.iter().map(|&i| values[i]).collect()
+}
+
+/// The cells that are observed in the grid and not in the part.
+fn hidden_cells(grid: &Grid, part: &Grid) -> Vec<usize> {
+    (0..grid.observed().len()).filter(|&i| grid.observed()[i] && !part.observed()[i]).collect()
+}
+
+/// The grid with more holes like its own, in places where the truth is known: its hole moved elsewhere, or, where it
+/// reaches over most of the grid, its pattern of missing cells moved round.
+pub(super) fn trials(grid: &Grid) -> Vec<Grid> {
+    let masks = match trial_holes(grid) {
+        boxes if boxes.is_empty() => moved_patterns(grid),
+        boxes => boxes,
+    };
+    masks.iter().filter_map(|mask| grid.hiding(mask).ok()).collect()
+}
+
+/// The pattern of missing cells, moved round by thirds of the axes.
+fn moved_patterns(grid: &Grid) -> Vec<Vec<bool>> {
+    let shape = grid.shape();
+    let right = |axis: usize| shape[axis + 1..].iter().product::<usize>();
+    let from = |i: usize, third: usize| -> usize {
+        (0..shape.len()).map(|a| (i / right(a) % shape[a] + third * shape[a] / 3 + a) % shape[a] * right(a)).sum()
+    };
+    let mask = |third: usize| -> Vec<bool> {
+        (0..grid.observed().len()).map(|i| !grid.observed()[from(i, third)]).collect()
+    };
+    if grid.missing().is_empty() { vec![] } else { vec![mask(1), mask(2)] }
+}
+
+/// Boxes of the size of the grid's own hole where all cells are observed; none if it reaches over most of an axis.
 fn trial_holes(grid: &Grid) -> Vec<Vec<bool>> {
     let shape = grid.shape();
     let right = |axis: usize| shape[axis + 1..].iter().product::<usize>();
@@ -166,9 +212,12 @@ fn trial_holes(grid: &Grid) -> Vec<Vec<bool>> {
         .map(|a| {
             let places = missing.iter().map(|&i| i / right(a) % shape[a]);
             let (low, high) = places.fold((usize::MAX, 0), |(lo, hi), p| (lo.min(p), hi.max(p)));
-            (high + 1).saturating_sub(low).clamp(1, (shape[a] / 3).max(1))
+            (high + 1).saturating_sub(low)
         })
         .collect();
+    if missing.is_empty() || (0..shape.len()).any(|a| 2 * size[a] > shape[a]) {
+        return vec![];
+    }
     // Places along each axis: near both ends and in the middle, in every combination.
     let count = 3usize.saturating_pow(shape.len() as u32).min(243);
     let mut found = Vec::new();

@@ -17,7 +17,7 @@ mod start;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
-pub use grid::{GridFit, GridModel, GridRestart};
+pub use grid::{Deviations, GridFit, GridModel, GridRestart};
 pub use link::Link;
 pub use member::Member;
 pub use mixture::{Mixture, Part};
