@@ -10,6 +10,8 @@ mod encoding;
 mod grid;
 mod npy;
 mod once;
+#[cfg(feature = "png")]
+mod picture;
 mod points;
 mod scaling;
 mod source;
@@ -23,6 +25,8 @@ pub use dataset::Dataset;
 pub use encoding::{Encoded, Encoding};
 pub use grid::{Grid, Hole};
 pub use once::Once;
+#[cfg(feature = "png")]
+pub use picture::Picture;
 pub use points::Points;
 pub use scaling::Scaling;
 pub use split::Split;

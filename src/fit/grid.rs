@@ -120,7 +120,7 @@ impl GridFit {
     pub fn each(kernels: Vec<Kernel>) -> Self {
         Self {
             kernels,
-            starts: 2,
+            starts: 4,
             floors: vec![1.0, 0.2, 0.04, 0.008, 0.001],
             deviations: Deviations::All,
             iterations: 40,
@@ -146,8 +146,8 @@ impl GridFit {
     }
 
     /// The least noise variances (of channels with deviation 1), one run each. A kernel of few parts that is let follow
-    /// every detail fills a hole badly, so the first runs see the coarse structure only; a start ends when less noise
-    /// fills trial holes worse.
+    /// every detail fills a hole badly, so the first runs see the coarse structure only. After two floors the start that
+    /// fills trial holes best goes on alone, until less noise fills them worse.
     #[must_use]
     pub fn noise_floors(mut self, floors: Vec<f64>) -> Self {
         self.floors = floors;
@@ -226,13 +226,14 @@ impl GridFit {
         let trials = trials(grid);
         let truth = work.truth(&trials, grid);
         let mut members: Vec<Member> = Vec::new();
-        'starts: for index in 0..self.starts.max(1) {
-            let mut raw = work.start(&facts, index);
-            let mut best = f64::INFINITY;
-            for &floor in &self.floors {
+        let mut going: Vec<(usize, Vec<f64>, f64)> =
+            (0..self.starts.max(1)).map(|i| (i, work.start(&facts, i), f64::INFINITY)).collect();
+        'floors: for (stage, &floor) in self.floors.iter().enumerate() {
+            let mut next: Vec<(usize, Vec<f64>, f64)> = Vec::new();
+            for (index, raw, before) in going {
                 let time = self.time.map(|t| t.saturating_sub(clock.elapsed()));
                 if !members.is_empty() && time.is_some_and(|t| t.is_zero()) {
-                    break 'starts;
+                    break 'floors;
                 }
                 let limits = Limits {
                     iterations: self.iterations,
@@ -245,14 +246,12 @@ impl GridFit {
                     Lbfgs { history: 20, longest_step: Some(1.0), bounds, ..Lbfgs::default() }.into();
                 let mut process = work.process(grid)?;
                 let mut objective = |raw: &[f64], out: &mut [f64]| work.objective(&mut process, raw, out);
-                let outcome =
-                    optimizer.minimize(&mut objective, raw, &limits, &mut |p: &Progress<'_>| watch(index, p))?;
-                let steps = process.account.steps;
+                let mut observer = |p: &Progress<'_>| watch(index, p);
+                let outcome = optimizer.minimize(&mut objective, raw, &limits, &mut observer)?;
                 if !outcome.value.is_finite() {
-                    continue 'starts;
+                    continue;
                 }
-                raw = outcome.theta;
-                let (theta, noise) = work.values(&raw);
+                let (theta, noise) = work.values(&outcome.theta);
                 let filled = work.filled(&trials, grid, &theta, noise)?;
                 let trial = share_left(&truth, &filled);
                 let restart = GridRestart {
@@ -263,18 +262,25 @@ impl GridFit {
                     weight: 0.0,
                     iterations: outcome.iterations,
                     evaluations: outcome.evaluations,
-                    steps,
+                    steps: process.account.steps,
                 };
-                members.push(Member { raw: raw.clone(), filled, restart });
+                members.push(Member { raw: outcome.theta.clone(), filled, restart });
                 if matches!(outcome.stop, Stop::Interrupted | Stop::Time) {
-                    break 'starts;
+                    break 'floors;
                 }
-                // Less noise than this only follows the details, and fills holes worse.
-                best = best.min(trial.unwrap_or(f64::INFINITY));
-                if trial.is_some_and(|t| t > 1.1 * best) {
-                    break;
+                // Without a trial the evidence judges. Noise that is not at its floor would not change any more.
+                let judged = trial.unwrap_or(outcome.value);
+                let settled = noise > 1.5 * floor;
+                if !(settled || trial.is_some() && judged > 1.1 * before) {
+                    next.push((index, outcome.theta, judged.min(before)));
                 }
             }
+            // The first two floors show who understands the pattern; less noise is dear, and for the best alone.
+            if stage > 0 {
+                next.sort_by(|a, b| a.2.total_cmp(&b.2));
+                next.truncate(1);
+            }
+            going = next;
         }
         if members.is_empty() {
             let last = "the objective is not finite at the start".to_string();
@@ -359,6 +365,9 @@ impl GridFit {
     }
 }
 
+/// The preference for small weights, in units of Σ truth².
+const RIDGE: f64 = 0.01;
+
 /// Mean squared error over mean square about the mean; nothing where there was no trial.
 fn share_left(truth: &[f64], said: &[f64]) -> Option<f64> {
     let mean = truth.iter().sum::<f64>() / truth.len().max(1) as f64;
@@ -377,17 +386,17 @@ fn weigh(members: &mut [Member], truth: &[f64]) {
         members[best.unwrap_or(0)].restart.weight = 1.0;
         return;
     }
-    let product = |i: usize, j: usize| dot(&members[i].filled, &members[j].filled);
-    let ridge = 0.02 * dot(truth, truth);
+    // ½ wᵀ(G + rI)w − bᵀw over w ≥ 0, Σw ≤ 1, by projected gradients, in units of Σ truth².
+    let scale = dot(truth, truth).max(f64::MIN_POSITIVE);
+    let product = |i: usize, j: usize| dot(&members[i].filled, &members[j].filled) / scale;
     let gram: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| product(i, j)).collect()).collect();
-    let right: Vec<f64> = (0..n).map(|i| dot(&members[i].filled, truth)).collect();
+    let right: Vec<f64> = members.iter().map(|m| dot(&m.filled, truth) / scale).collect();
+    let steepest = gram.iter().map(|row| row.iter().map(|v| v.abs()).sum::<f64>()).fold(0.0, f64::max) + RIDGE;
     let mut w = vec![0.0; n];
-    for _ in 0..500 {
-        for i in 0..n {
-            let others: f64 = (0..n).filter(|&j| j != i).map(|j| gram[i][j] * w[j]).sum();
-            let room = 1.0 - w.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, w)| w).sum::<f64>();
-            w[i] = ((right[i] - others) / (gram[i][i] + ridge)).clamp(0.0, room.max(0.0));
-        }
+    for _ in 0..5000 {
+        let slope = |i: usize| dot(&gram[i], &w) + RIDGE * w[i] - right[i];
+        let next: Vec<f64> = (0..n).map(|i| w[i] - slope(i) / steepest).collect();
+        w = onto_simplex(next);
     }
     // What hardly counts is not worth its time.
     w.iter_mut().filter(|w| **w < 0.02).for_each(|w| *w = 0.0);
@@ -397,4 +406,73 @@ fn weigh(members: &mut [Member], truth: &[f64]) {
         w[best.unwrap_or(0)] = 1.0;
     }
     members.iter_mut().zip(w).for_each(|(m, w)| m.restart.weight = w);
+}
+
+/// The nearest point with w ≥ 0 and Σw ≤ 1.
+fn onto_simplex(w: Vec<f64>) -> Vec<f64> {
+    let cut = |by: f64| w.iter().map(|v| (v - by).max(0.0)).collect::<Vec<f64>>();
+    let inside = cut(0.0);
+    if inside.iter().sum::<f64>() <= 1.0 {
+        return inside;
+    }
+    let mut sorted = w.clone();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut by) = (0.0, 0.0);
+    for (i, v) in sorted.iter().enumerate() {
+        sum += v;
+        let level = (sum - 1.0) / (i + 1) as f64;
+        if *v > level {
+            by = level;
+        }
+    }
+    cut(by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(filled: &[f64]) -> Member {
+        let restart = GridRestart {
+            start: 0,
+            noise: 0.1,
+            weight: 0.0,
+            log_marginal_likelihood: 0.0,
+            trial: None,
+            iterations: 1,
+            evaluations: 1,
+            steps: 0,
+        };
+        Member { raw: vec![], filled: filled.to_vec(), restart }
+    }
+
+    fn weights(members: &[&[f64]], truth: &[f64]) -> Vec<f64> {
+        let mut members: Vec<Member> = members.iter().map(|m| member(m)).collect();
+        weigh(&mut members, truth);
+        members.iter().map(|m| m.restart.weight).collect()
+    }
+
+    #[test]
+    fn weights_go_to_whoever_fills_the_trials() {
+        let truth: Vec<f64> = (0..50).map(|i| f64::from(i).sin()).collect();
+        let noise: Vec<f64> = (0..50).map(|i| (f64::from(i) * 7.7).cos()).collect();
+        let half: Vec<f64> = truth.iter().zip(&noise).map(|(t, n)| t + 0.4 * n).collect();
+        let other: Vec<f64> = truth.iter().zip(&noise).map(|(t, n)| t - 0.4 * n).collect();
+        let alone = weights(&[&noise, &truth], &truth);
+        assert!(alone[0] < 0.05 && alone[1] > 0.9, "{alone:?}");
+        // Errors that cancel are worth an average.
+        let both = weights(&[&half, &other], &truth);
+        assert!((both[0] - both[1]).abs() < 0.1 && both[0] + both[1] > 0.9, "{both:?}");
+        // One that helps nobody counts alone rather than not at all.
+        let against: Vec<f64> = truth.iter().map(|t| -t).collect();
+        assert_eq!(weights(&[&against], &truth), [1.0]);
+        assert_eq!(weights(&[&truth, &truth], &[]), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn the_nearest_point_of_the_simplex() {
+        assert_eq!(onto_simplex(vec![0.2, -1.0, 0.3]), [0.2, 0.0, 0.3]);
+        let w = onto_simplex(vec![2.0, 1.5, -1.0]);
+        assert!((w[0] - 0.75).abs() < 1e-12 && (w[1] - 0.25).abs() < 1e-12 && w[2] == 0.0, "{w:?}");
+    }
 }
