@@ -211,6 +211,22 @@ pub enum ErrorKind {
         /// Their names.
         names: Vec<String>,
     },
+    /// A file that should hold an array or a picture and does not.
+    #[error("{}: not {what}: {found}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// What was expected.
+        what: &'static str,
+        /// What is wrong with it.
+        found: String,
+    },
+    /// Axes, values and mask that do not make a grid.
+    #[error("grid: {message}")]
+    Grid {
+        /// What does not fit.
+        message: String,
+    },
     /// A file that changed between or during readings.
     #[error("{}: the file changed while it was read: {found}", file.display())]
     FileChanged {

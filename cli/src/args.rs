@@ -74,6 +74,11 @@ pub enum Command {
   covary reproduce synthetic-1d --out results/
   covary reproduce airline uci-random --data data/ --sets yacht,boston")]
     Reproduce(Reproduce),
+    /// Fill the holes of a picture
+    #[command(before_help = "Examples:
+  covary inpaint photo.png --hole 60,80,60,80 -o whole.png
+  covary inpaint photo.png --mask scratches.png -o whole.png --sd unsure.png --json")]
+    Inpaint(crate::commands::inpaint::Inpaint),
     /// Measure what work costs on this machine
     #[command(before_help = "Example:\n  covary bench evidence --n 2000 --d 8 --json")]
     Bench(Bench),
@@ -411,7 +416,7 @@ pub struct Man {
 }
 
 /// A span of time: 30s, 5min, 2h; a number alone is seconds.
-fn span(text: &str) -> Result<Duration, String> {
+pub fn span(text: &str) -> Result<Duration, String> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let bad = || "a span such as 30s, 5min or 2h".to_string();
     let number: f64 = text[..end].parse().map_err(|_| bad())?;

@@ -68,6 +68,7 @@ fn run(cli: &Cli, talk: &Talk) -> Result<(), Failure> {
         Command::Evaluate(a) => commands::evaluate::run(a, common, talk),
         Command::Forecast(a) => commands::forecast::run(a, common, talk),
         Command::Reproduce(a) => commands::reproduce::run(a, common, talk),
+        Command::Inpaint(a) => commands::inpaint::run(a, common, talk),
         Command::Bench(a) => commands::bench::run(a, common, talk),
         Command::Kernels => commands::kernels::run(common, talk),
         Command::Completions(a) => commands::pages::completions(a, talk),

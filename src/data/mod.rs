@@ -7,7 +7,11 @@ mod columnar;
 mod csv;
 mod dataset;
 mod encoding;
+mod grid;
+mod npy;
 mod once;
+#[cfg(feature = "png")]
+mod picture;
 mod points;
 mod scaling;
 mod source;
@@ -19,7 +23,10 @@ mod time;
 pub use choice::{Choice, Missing};
 pub use dataset::Dataset;
 pub use encoding::{Encoded, Encoding};
+pub use grid::{Grid, Hole};
 pub use once::Once;
+#[cfg(feature = "png")]
+pub use picture::Picture;
 pub use points::Points;
 pub use scaling::Scaling;
 pub use split::Split;

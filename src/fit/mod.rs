@@ -3,6 +3,9 @@
 mod account;
 mod candidate;
 mod file;
+mod grid;
+mod grid_start;
+mod grid_work;
 mod iterative;
 mod link;
 mod member;
@@ -18,6 +21,7 @@ mod stream;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
+pub use grid::{Deviations, GridFit, GridModel, GridRestart};
 pub use link::Link;
 pub use member::Member;
 pub use method::{Method, Plan};

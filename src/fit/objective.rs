@@ -109,7 +109,7 @@ impl<'a> Evidence<'a> {
 
 /// −log density (up to a constant) of a raw number, and its slope, by role, on standardised data. What makes a unit or a
 /// column drop out costs nothing: weights are drawn towards zero, lengthscales held back only where they are short.
-fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
+pub(super) fn weak_prior(role: Role, raw: f64) -> (f64, f64) {
     let normal = |centre: f64, sd: f64| {
         let z = (raw - centre) / sd;
         (0.5 * z * z, z / sd)

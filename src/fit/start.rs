@@ -56,6 +56,12 @@ impl Facts {
         Self { distance: distance.collect(), periods, middle: middle.collect(), noise, from }
     }
 
+    /// One axis of a grid, whose periods and noise were found from all of its lines.
+    pub fn of_axis(x: &Points, periods: Vec<f64>, noise: f64, from: StartFrom) -> Self {
+        let plain = Self::of(x, &[], &Kernel::rbf(), from);
+        Self { periods: vec![periods], noise: if from == StartFrom::Data { noise } else { 0.1 }, ..plain }
+    }
+
     fn column_distance(&self, column: Option<usize>) -> f64 {
         match column {
             Some(c) => self.distance[c],

@@ -3,6 +3,9 @@
 
 mod bound;
 mod exact;
+mod grid;
+mod grid_posterior;
+mod holes;
 mod inducing;
 mod iterative;
 mod iterative_posterior;
@@ -17,6 +20,8 @@ mod sparse_posterior;
 
 pub use bound::{Form, Jitter};
 pub use exact::{Exact, Timings};
+pub use grid::{GridAccount, GridProcess};
+pub use grid_posterior::{GridPosterior, Variances};
 pub use inducing::{Placing, check_inducing, place_inducing, sample, sample_rows};
 pub(crate) use inducing::{check_number, count_distinct};
 pub use iterative::{Effort, Iterative};

@@ -3,6 +3,7 @@
 mod cg;
 mod cholesky;
 mod eigen;
+mod kron;
 mod many;
 mod matrix;
 pub mod product;
@@ -10,6 +11,7 @@ pub mod product;
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};
 pub use eigen::{Eigen, symmetric_eigen};
+pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use many::{SolvedMany, conjugate_gradients_many};
 pub use matrix::{Matrix, dot};
 

@@ -128,6 +128,19 @@ pub fn unwhiten(w: &Matrix, s: &Matrix, t: &mut Matrix, threads: Threads) -> Mat
     out
 }
 
+/// The lower triangle of Q S Qᵀ, for a symmetric S (all of it); T is room to work in.
+pub fn congruence(q: &Matrix, s: &Matrix, t: &mut Matrix, threads: Threads) -> Matrix {
+    let n = q.rows();
+    multiply(t, q, s, threads);
+    let (q, par) = (q.view(), threads_for(threads, q));
+    let mut out = Matrix::zeros(n, n);
+    for (j, width) in panels(n) {
+        let to = out.view_mut().submatrix_mut(j, j, n - j, width);
+        matmul(to, Accum::Replace, t.view().subrows(j, n - j), q.subrows(j, width).transpose(), 1.0, par);
+    }
+    out
+}
+
 /// S W, for a lower triangular W.
 pub fn times_lower(s: &Matrix, w: &Matrix, threads: Threads) -> Matrix {
     let n = w.rows();
@@ -235,6 +248,8 @@ mod tests {
             lower_agree(&both(&|t| whiten(&w, &symmetric, t)), &white, "whiten");
             let back = product(&product(&transpose(&w), &symmetric), &w);
             lower_agree(&both(&|t| unwhiten(&w, &symmetric, &mut Matrix::zeros(0, 0), t)), &back, "unwhiten");
+            let turned = product(&product(&a, &symmetric), &transpose(&a));
+            lower_agree(&both(&|t| congruence(&a, &symmetric, &mut Matrix::zeros(0, 0), t)), &turned, "congruence");
             lower_agree(&both(&|t| times_lower(&symmetric, &w, t)), &product(&symmetric, &w), "times_lower");
         }
     }

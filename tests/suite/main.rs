@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_data;
 mod golden;
+mod grid;
 mod iterative;
 mod kernels;
 mod kit;

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod evaluate;
 pub mod fit;
 pub mod forecast;
+pub mod inpaint;
 pub mod kernels;
 pub mod pages;
 pub mod predict;

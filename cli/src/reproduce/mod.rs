@@ -6,6 +6,7 @@ mod report;
 mod series;
 mod synthetic;
 mod tables;
+mod texture;
 
 pub use report::Report;
 
@@ -66,7 +67,7 @@ pub struct Experiment {
 }
 
 /// All of them, in the order of the paper.
-pub const EXPERIMENTS: [Experiment; 7] = [
+pub const EXPERIMENTS: [Experiment; 9] = [
     Experiment {
         name: "synthetic-1d",
         what: "a function with a gap in its data, continued",
@@ -115,5 +116,19 @@ pub const EXPERIMENTS: [Experiment; 7] = [
         needs: "uci/*.csv",
         takes: "ten minutes",
         run: tables::pca,
+    },
+    Experiment {
+        name: "texture-plate",
+        what: "a hole in a picture of tread plate, filled",
+        needs: "texture/plate.png",
+        takes: "minutes",
+        run: texture::run,
+    },
+    Experiment {
+        name: "texture-pave",
+        what: "a hole in a picture of paving stones, filled",
+        needs: "texture/pave.png",
+        takes: "minutes",
+        run: texture::run,
     },
 ];

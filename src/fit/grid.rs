@@ -1,0 +1,474 @@
+//! Fits a kernel for each axis of a grid, and fills its holes.
+
+use super::grid_work::{Work, trials};
+use super::objective::Priors;
+use super::start::StartFrom;
+use crate::data::Grid;
+use crate::error::{ErrorKind, Result};
+use crate::gp::Variances;
+use crate::kernel::{Kernel, Task};
+use crate::linalg::{ConjugateGradients, dot};
+use crate::optim::{Lbfgs, Limits, Optimizer, Progress, Stop};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// What is fitted to a grid, and how.
+///
+/// ```
+/// use covary::data::Grid;
+/// use covary::fit::GridFit;
+/// use covary::Kernel;
+/// let axis: Vec<f64> = (0..12).map(f64::from).collect();
+/// let mut values: Vec<f64> = (0..144).map(|i| f64::from(i / 12).sin() * f64::from(i % 12).cos()).collect();
+/// values[5 * 12 + 5] = f64::NAN;
+/// let grid = Grid::new(vec![axis.clone(), axis], vec![values])?;
+/// let model = GridFit::new(Kernel::rbf()).starts(1).run(&grid)?;
+/// assert!((model.mean[0][5 * 12 + 5] - 5f64.sin() * 5f64.cos()).abs() < 0.05);
+/// # Ok::<(), covary::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct GridFit {
+    pub(super) kernels: Vec<Kernel>,
+    starts: usize,
+    floors: Vec<f64>,
+    deviations: Deviations,
+    iterations: usize,
+    pub(super) seed: u64,
+    pub(super) priors: Priors,
+    pub(super) from: StartFrom,
+    pub(super) limits: ConjugateGradients,
+    time: Option<Duration>,
+    interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// Whether standard deviations are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Deviations {
+    /// Yes, which takes longer than the means.
+    #[default]
+    All,
+    /// Means only.
+    None,
+}
+
+/// A fit that may count in the result.
+struct Member {
+    raw: Vec<f64>,
+    /// Its values for the hidden cells of the trials.
+    filled: Vec<f64>,
+    restart: GridRestart,
+}
+
+/// One run of the optimiser.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GridRestart {
+    /// Which start it belongs to; the runs of one start allow less and less noise, each going on from the one before.
+    pub start: usize,
+    /// Noise variance, of channels with deviation 1.
+    pub noise: f64,
+    /// Its weight in the result.
+    pub weight: f64,
+    /// The log marginal likelihood it reached, as it is optimised.
+    pub log_marginal_likelihood: f64,
+    /// Mean squared error, relative to the variance, in holes made for the purpose in observed places;
+    /// nothing where no such hole could be made.
+    pub trial: Option<f64>,
+    /// Iterations.
+    pub iterations: usize,
+    /// Evaluations.
+    pub evaluations: usize,
+    /// Steps of conjugate gradients in the last evaluation.
+    pub steps: usize,
+}
+
+/// A grid's kernels, and every cell filled.
+#[derive(Debug, Clone)]
+pub struct GridModel {
+    /// One kernel an axis, with the learned values, for axes of mean 0 and deviation 1.
+    pub kernels: Vec<Kernel>,
+    /// Noise variance, of channels with deviation 1.
+    pub noise: f64,
+    /// Mean of f at every cell, one tensor a channel, in the values' own units.
+    pub mean: Vec<Vec<f64>>,
+    /// Standard deviation of f at every cell, where asked for.
+    pub sd: Option<Vec<Vec<f64>>>,
+    /// How the deviations came about.
+    pub variances: Option<Variances>,
+    /// The log marginal likelihood of the observed values in their own units, of the fit that counts most.
+    pub log_marginal_likelihood: f64,
+    /// Whether it is exact.
+    pub exact: bool,
+    /// Every run of every start.
+    pub restarts: Vec<GridRestart>,
+    /// The place of the one that counts most.
+    pub best: usize,
+    /// Iterations of all runs.
+    pub iterations: usize,
+    /// Seconds of everything.
+    pub seconds: f64,
+}
+
+impl GridFit {
+    /// A fit of the same kind of kernel on every axis.
+    pub fn new(kernel: Kernel) -> Self {
+        Self::each(vec![kernel])
+    }
+
+    /// A fit of one kernel an axis; a single one serves all.
+    pub fn each(kernels: Vec<Kernel>) -> Self {
+        Self {
+            kernels,
+            starts: 4,
+            floors: vec![1.0, 0.2, 0.04, 0.008, 0.001],
+            deviations: Deviations::All,
+            iterations: 40,
+            seed: 0,
+            priors: Priors::Weak,
+            from: StartFrom::Data,
+            limits: ConjugateGradients { tolerance: 1e-4, steps: 300 },
+            time: None,
+            interrupt: None,
+        }
+    }
+
+    /// A fit of the network of the paper on every axis.
+    pub fn network() -> Self {
+        Self::new(Kernel::default_network(Task::Axis))
+    }
+
+    /// How many starts. Those that fill trial holes best together are averaged.
+    #[must_use]
+    pub fn starts(mut self, starts: usize) -> Self {
+        self.starts = starts;
+        self
+    }
+
+    /// The least noise variances (of channels with deviation 1), one run each. A kernel of few parts that is let follow
+    /// every detail fills a hole badly, so the first runs see the coarse structure only. After two floors the start that
+    /// fills trial holes best goes on alone, until less noise fills them worse.
+    #[must_use]
+    pub fn noise_floors(mut self, floors: Vec<f64>) -> Self {
+        self.floors = floors;
+        self
+    }
+
+    /// Whether standard deviations are computed.
+    #[must_use]
+    pub fn deviations(mut self, deviations: Deviations) -> Self {
+        self.deviations = deviations;
+        self
+    }
+
+    /// The most iterations of each run.
+    #[must_use]
+    pub fn iterations(mut self, iterations: usize) -> Self {
+        self.iterations = iterations;
+        self
+    }
+
+    /// The seed of everything random.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The priors on parameters.
+    #[must_use]
+    pub fn priors(mut self, priors: Priors) -> Self {
+        self.priors = priors;
+        self
+    }
+
+    /// Where starting values come from.
+    #[must_use]
+    pub fn start(mut self, from: StartFrom) -> Self {
+        self.from = from;
+        self
+    }
+
+    /// Takes the best so far after this time.
+    #[must_use]
+    pub fn time_limit(mut self, time: Duration) -> Self {
+        self.time = Some(time);
+        self
+    }
+
+    /// When set to true from anywhere, the best so far is taken.
+    #[must_use]
+    pub fn interrupt(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.interrupt = Some(flag);
+        self
+    }
+
+    /// Fits and fills.
+    ///
+    /// # Errors
+    /// When kernels do not fit the axes, or no start has a finite objective.
+    pub fn run(&self, grid: &Grid) -> Result<GridModel> {
+        self.watched(grid, |_, _| ControlFlow::Continue(()))
+    }
+
+    /// The same; `watch` sees the number of the start and its progress, and may end the work.
+    ///
+    /// # Errors
+    /// As [`GridFit::run`].
+    pub fn watched(
+        &self,
+        grid: &Grid,
+        mut watch: impl FnMut(usize, &Progress<'_>) -> ControlFlow<()>,
+    ) -> Result<GridModel> {
+        let clock = Instant::now();
+        let work = Work::new(self, grid)?;
+        let facts = work.facts(grid)?;
+        let trials = trials(grid);
+        let truth = work.truth(&trials, grid);
+        let mut members: Vec<Member> = Vec::new();
+        let mut going: Vec<(usize, Vec<f64>, f64)> =
+            (0..self.starts.max(1)).map(|i| (i, work.start(&facts, i), f64::INFINITY)).collect();
+        'floors: for (stage, &floor) in self.floors.iter().enumerate() {
+            let mut next: Vec<(usize, Vec<f64>, f64)> = Vec::new();
+            for (index, raw, before) in going {
+                let time = self.time.map(|t| t.saturating_sub(clock.elapsed()));
+                if !members.is_empty() && time.is_some_and(|t| t.is_zero()) {
+                    break 'floors;
+                }
+                let limits = Limits {
+                    iterations: self.iterations,
+                    time,
+                    interrupt: self.interrupt.clone(),
+                    ..Limits::default()
+                };
+                let bounds = work.bounds(floor);
+                let optimizer: Optimizer =
+                    Lbfgs { history: 20, longest_step: Some(1.0), bounds, ..Lbfgs::default() }.into();
+                let mut process = work.process(grid)?;
+                let mut objective = |raw: &[f64], out: &mut [f64]| work.objective(&mut process, raw, out);
+                let mut observer = |p: &Progress<'_>| watch(index, p);
+                let outcome = optimizer.minimize(&mut objective, raw, &limits, &mut observer)?;
+                if !outcome.value.is_finite() {
+                    continue;
+                }
+                let (theta, noise) = work.values(&outcome.theta);
+                let filled = work.filled(&trials, grid, &theta, noise)?;
+                let trial = share_left(&truth, &filled);
+                let restart = GridRestart {
+                    start: index,
+                    noise,
+                    log_marginal_likelihood: -outcome.value,
+                    trial,
+                    weight: 0.0,
+                    iterations: outcome.iterations,
+                    evaluations: outcome.evaluations,
+                    steps: process.account.steps,
+                };
+                members.push(Member { raw: outcome.theta.clone(), filled, restart });
+                if matches!(outcome.stop, Stop::Interrupted | Stop::Time) {
+                    break 'floors;
+                }
+                // Without a trial the evidence judges. Noise that is not at its floor would not change any more.
+                let judged = trial.unwrap_or(outcome.value);
+                let settled = noise > 1.5 * floor;
+                if !(settled || trial.is_some() && judged > 1.1 * before) {
+                    next.push((index, outcome.theta, judged.min(before)));
+                }
+            }
+            // The first two floors show who understands the pattern; less noise is dear, and for the best alone.
+            if stage > 0 {
+                next.sort_by(|a, b| a.2.total_cmp(&b.2));
+                next.truncate(1);
+            }
+            going = next;
+        }
+        if members.is_empty() {
+            let last = "the objective is not finite at the start".to_string();
+            return Err(ErrorKind::NoRestartSucceeded { tried: self.starts.max(1), last }.into());
+        }
+        weigh(&mut members, &truth);
+        self.fill(&work, grid, members, clock)
+    }
+
+    /// Every cell, as the members that count see it together.
+    fn fill(&self, work: &Work, grid: &Grid, members: Vec<Member>, clock: Instant) -> Result<GridModel> {
+        let cells = grid.observed().len();
+        let total: f64 = members.iter().map(|m| m.restart.weight).sum();
+        // What is left is the prior's: mean 0 and variance 1.
+        let left = (1.0 - total).max(0.0);
+        let mut mean = vec![vec![0.0; cells]; grid.channels().len()];
+        let mut square = vec![vec![left; cells]; grid.channels().len()];
+        let mut variances = None;
+        let by = |m: &&Member| m.restart.weight;
+        let first = members.iter().enumerate().max_by(|a, b| by(&a.1).total_cmp(&by(&b.1)).then(b.0.cmp(&a.0)));
+        let best = first.map_or(0, |(i, _)| i);
+        let mut evidence = (f64::NAN, false);
+        for (i, member) in members.iter().enumerate().filter(|(_, m)| m.restart.weight > 0.0) {
+            let (theta, noise) = work.values(&member.raw);
+            let limits = ConjugateGradients { tolerance: 1e-7, steps: 2000 };
+            let mut process = work.process(grid)?.with_limits(limits);
+            let weight = member.restart.weight;
+            let said = match self.deviations {
+                Deviations::None => process.mean(&theta, noise)?,
+                Deviations::All => {
+                    let posterior = process.posterior(&theta, noise, self.seed)?;
+                    for square in &mut square {
+                        square.iter_mut().zip(&posterior.variance).for_each(|(s, v)| *s += weight * v);
+                    }
+                    if i == best {
+                        evidence = (posterior.evidence.unwrap_or(f64::NAN), posterior.evidence.is_some());
+                        variances = Some(posterior.variances);
+                    }
+                    posterior.mean
+                }
+            };
+            if i == best && !evidence.1 {
+                evidence.0 = process.evidence(&theta, noise)?;
+            }
+            for ((mean, square), said) in mean.iter_mut().zip(&mut square).zip(&said) {
+                for ((m, s), v) in mean.iter_mut().zip(square).zip(said) {
+                    *m += weight * v;
+                    *s += weight * v * v;
+                }
+            }
+        }
+        // Dividing a channel by its width multiplies densities by it.
+        let each = (cells - grid.missing().len()) as f64;
+        let jacobian: f64 = work.scales.iter().map(|(_, width)| each * width.ln()).sum();
+        let sd = match self.deviations {
+            Deviations::None => None,
+            Deviations::All => {
+                let of = |((mean, square), (_, w)): ((&Vec<f64>, &Vec<f64>), &(f64, f64))| {
+                    mean.iter().zip(square).map(|(m, s)| w * (s - m * m).max(0.0).sqrt()).collect()
+                };
+                Some(mean.iter().zip(&square).zip(&work.scales).map(of).collect())
+            }
+        };
+        let (theta, noise) = work.values(&members[best].raw);
+        Ok(GridModel {
+            kernels: work.with_values(&theta)?,
+            noise,
+            mean: mean.iter().zip(&work.scales).map(|(m, (c, w))| m.iter().map(|m| c + w * m).collect()).collect(),
+            sd,
+            variances,
+            log_marginal_likelihood: evidence.0 - jacobian,
+            exact: evidence.1,
+            iterations: members.iter().map(|m| m.restart.iterations).sum(),
+            restarts: members.into_iter().map(|m| m.restart).collect(),
+            best,
+            seconds: clock.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// The preference for small weights, in units of Σ truth².
+const RIDGE: f64 = 0.01;
+
+/// Mean squared error over mean square about the mean; nothing where there was no trial.
+fn share_left(truth: &[f64], said: &[f64]) -> Option<f64> {
+    let mean = truth.iter().sum::<f64>() / truth.len().max(1) as f64;
+    let total: f64 = truth.iter().map(|t| (t - mean).powi(2)).sum();
+    let error: f64 = truth.iter().zip(said).map(|(t, s)| (t - s).powi(2)).sum();
+    (total > 0.0).then(|| error / total)
+}
+
+/// Weights that fill the trial holes best together: least squares with weights that are not negative, and a slight
+/// preference for small ones. Without a trial the highest evidence has all the weight.
+fn weigh(members: &mut [Member], truth: &[f64]) {
+    let n = members.len();
+    if truth.is_empty() {
+        let value = |m: &Member| m.restart.log_marginal_likelihood;
+        let best = (0..n).max_by(|&a, &b| value(&members[a]).total_cmp(&value(&members[b])).then(b.cmp(&a)));
+        members[best.unwrap_or(0)].restart.weight = 1.0;
+        return;
+    }
+    // ½ wᵀ(G + rI)w − bᵀw over w ≥ 0, Σw ≤ 1, by projected gradients, in units of Σ truth².
+    let scale = dot(truth, truth).max(f64::MIN_POSITIVE);
+    let product = |i: usize, j: usize| dot(&members[i].filled, &members[j].filled) / scale;
+    let gram: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| product(i, j)).collect()).collect();
+    let right: Vec<f64> = members.iter().map(|m| dot(&m.filled, truth) / scale).collect();
+    let steepest = gram.iter().map(|row| row.iter().map(|v| v.abs()).sum::<f64>()).fold(0.0, f64::max) + RIDGE;
+    let mut w = vec![0.0; n];
+    for _ in 0..5000 {
+        let slope = |i: usize| dot(&gram[i], &w) + RIDGE * w[i] - right[i];
+        let next: Vec<f64> = (0..n).map(|i| w[i] - slope(i) / steepest).collect();
+        w = onto_simplex(next);
+    }
+    // What hardly counts is not worth its time.
+    w.iter_mut().filter(|w| **w < 0.02).for_each(|w| *w = 0.0);
+    if w.iter().all(|w| *w == 0.0) {
+        let trial = |i: usize| members[i].restart.trial.unwrap_or(f64::INFINITY);
+        let best = (0..n).min_by(|&a, &b| trial(a).total_cmp(&trial(b)));
+        w[best.unwrap_or(0)] = 1.0;
+    }
+    members.iter_mut().zip(w).for_each(|(m, w)| m.restart.weight = w);
+}
+
+/// The nearest point with w ≥ 0 and Σw ≤ 1.
+fn onto_simplex(w: Vec<f64>) -> Vec<f64> {
+    let cut = |by: f64| w.iter().map(|v| (v - by).max(0.0)).collect::<Vec<f64>>();
+    let inside = cut(0.0);
+    if inside.iter().sum::<f64>() <= 1.0 {
+        return inside;
+    }
+    let mut sorted = w.clone();
+    sorted.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut by) = (0.0, 0.0);
+    for (i, v) in sorted.iter().enumerate() {
+        sum += v;
+        let level = (sum - 1.0) / (i + 1) as f64;
+        if *v > level {
+            by = level;
+        }
+    }
+    cut(by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn member(filled: &[f64]) -> Member {
+        let restart = GridRestart {
+            start: 0,
+            noise: 0.1,
+            weight: 0.0,
+            log_marginal_likelihood: 0.0,
+            trial: None,
+            iterations: 1,
+            evaluations: 1,
+            steps: 0,
+        };
+        Member { raw: vec![], filled: filled.to_vec(), restart }
+    }
+
+    fn weights(members: &[&[f64]], truth: &[f64]) -> Vec<f64> {
+        let mut members: Vec<Member> = members.iter().map(|m| member(m)).collect();
+        weigh(&mut members, truth);
+        members.iter().map(|m| m.restart.weight).collect()
+    }
+
+    #[test]
+    fn weights_go_to_whoever_fills_the_trials() {
+        let truth: Vec<f64> = (0..50).map(|i| f64::from(i).sin()).collect();
+        let noise: Vec<f64> = (0..50).map(|i| (f64::from(i) * 7.7).cos()).collect();
+        let half: Vec<f64> = truth.iter().zip(&noise).map(|(t, n)| t + 0.4 * n).collect();
+        let other: Vec<f64> = truth.iter().zip(&noise).map(|(t, n)| t - 0.4 * n).collect();
+        let alone = weights(&[&noise, &truth], &truth);
+        assert!(alone[0] < 0.05 && alone[1] > 0.9, "{alone:?}");
+        // Errors that cancel are worth an average.
+        let both = weights(&[&half, &other], &truth);
+        assert!((both[0] - both[1]).abs() < 0.1 && both[0] + both[1] > 0.9, "{both:?}");
+        // One that helps nobody counts alone rather than not at all.
+        let against: Vec<f64> = truth.iter().map(|t| -t).collect();
+        assert_eq!(weights(&[&against], &truth), [1.0]);
+        assert_eq!(weights(&[&truth, &truth], &[]), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn the_nearest_point_of_the_simplex() {
+        assert_eq!(onto_simplex(vec![0.2, -1.0, 0.3]), [0.2, 0.0, 0.3]);
+        let w = onto_simplex(vec![2.0, 1.5, -1.0]);
+        assert!((w[0] - 0.75).abs() < 1e-12 && (w[1] - 0.25).abs() < 1e-12 && w[2] == 0.0, "{w:?}");
+    }
+}
