@@ -159,15 +159,15 @@ impl<'a> Iterative<'a> {
         // Every pair's adjoint is a product of what is known of its two rows.
         let mut w = Matrix::zeros(t, n);
         p.solve(&z, &mut w, threads);
-        let (rank, share, root) = (p.s.rows(), 1.0 / (2 * t) as f64, 1.0 / noise.sqrt());
+        let (rank, share) = (p.s.rows(), 1.0 / (2 * t) as f64);
         let size = 1 + rank + 2 * t;
         let (mut left, mut right) = (Matrix::zeros(size, n), Matrix::zeros(size, n));
-        let (mut in_noise, mut own) = (-p.trace(), vec![0.0; n]);
+        let mut in_noise = -p.trace();
         for i in 0..n {
             let (u, w, s) = (solved.x.column(i), w.column(i), p.s.column(i));
             let (a, b) = (left.column_mut(i), right.column_mut(i));
             (a[0], b[0]) = (u[0], u[0]);
-            (0..rank).for_each(|k| (a[1 + k], b[1 + k]) = (root * s[k], root * s[k]));
+            (0..rank).for_each(|k| (a[1 + k], b[1 + k]) = (s[k], s[k]));
             for k in 0..t {
                 let (first, second) = (1 + rank + k, 1 + rank + t + k);
                 let gap = u[k + 1] - w[k];
@@ -176,7 +176,6 @@ impl<'a> Iterative<'a> {
                 in_noise -= gap * w[k] / t as f64;
             }
             in_noise += u[0] * u[0];
-            own[i] = -1.0 / noise;
         }
         gradient.fill(0.0);
         let Self { program, blocks, scratch, .. } = self;
@@ -185,12 +184,12 @@ impl<'a> Iterative<'a> {
             for (r, rows) in blocks.iter().enumerate().skip(c) {
                 let of = |block: usize, rows: &Inputs| (block * BLOCK, rows.n());
                 product::columns_times(&mut k, (&left, of(r, rows)), (&right, of(c, columns)), threads);
-                let (k, own) = (&k, &own[c * BLOCK..]);
+                let (k, own) = (&k, &p.inverse[c * BLOCK..]);
                 let adjoint = |j: usize, i: usize, out: &mut [f64]| {
                     out.copy_from_slice(&k.column(j)[i..i + out.len()]);
                     // A pair stands for two entries, a row with itself for one.
                     if r == c && i == j {
-                        out[0] = 0.5 * (out[0] + own[j]);
+                        out[0] = 0.5 * (out[0] - own[j]);
                     }
                 };
                 match r == c {
