@@ -338,10 +338,11 @@ impl GridFit {
         let sd = match self.deviations {
             Deviations::None => None,
             Deviations::All => {
-                let of = |((mean, square), (_, w)): ((&Vec<f64>, &Vec<f64>), &(f64, f64))| {
-                    mean.iter().zip(square).map(|(m, s)| w * (s - m * m).max(0.0).sqrt()).collect()
+                let of = |c: usize| {
+                    let width = work.scales[c].1;
+                    mean[c].iter().zip(&square[c]).map(|(m, s)| width * (s - m * m).max(0.0).sqrt()).collect()
                 };
-                Some(mean.iter().zip(&square).zip(&work.scales).map(of).collect())
+                Some((0..mean.len()).map(of).collect())
             }
         };
         let (theta, noise) = work.values(&members[best].raw);
