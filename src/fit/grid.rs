@@ -123,7 +123,7 @@ impl GridFit {
             starts: 4,
             floors: vec![1.0, 0.2, 0.04, 0.008, 0.001],
             deviations: Deviations::All,
-            iterations: 40,
+            iterations: 50,
             seed: 0,
             priors: Priors::Weak,
             from: StartFrom::Data,
@@ -146,8 +146,8 @@ impl GridFit {
     }
 
     /// The least noise variances (of channels with deviation 1), one run each. A kernel of few parts that is let follow
-    /// every detail fills a hole badly, so the first runs see the coarse structure only. After two floors the start that
-    /// fills trial holes best goes on alone, until less noise fills them worse.
+    /// every detail fills a hole badly, so the first runs see the coarse structure only. After two floors the two starts that
+    /// fill trial holes best go on, until less noise fills them worse.
     #[must_use]
     pub fn noise_floors(mut self, floors: Vec<f64>) -> Self {
         self.floors = floors;
@@ -268,17 +268,17 @@ impl GridFit {
                 if matches!(outcome.stop, Stop::Interrupted | Stop::Time) {
                     break 'floors;
                 }
-                // Without a trial the evidence judges. Noise that is not at its floor would not change any more.
+                // Without a trial the evidence judges. A run that ended away from its floor would end there again.
                 let judged = trial.unwrap_or(outcome.value);
-                let settled = noise > 1.5 * floor;
+                let settled = noise > 1.5 * floor && outcome.stop.converged();
                 if !(settled || trial.is_some() && judged > 1.1 * before) {
                     next.push((index, outcome.theta, judged.min(before)));
                 }
             }
-            // The first two floors show who understands the pattern; less noise is dear, and for the best alone.
+            // The first two floors show who understands the pattern; less noise is dear, and for the best two alone.
             if stage > 0 {
                 next.sort_by(|a, b| a.2.total_cmp(&b.2));
-                next.truncate(1);
+                next.truncate(2);
             }
             going = next;
         }

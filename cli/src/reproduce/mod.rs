@@ -48,7 +48,7 @@ impl Setup<'_> {
             return Ok(file);
         }
         let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-        let hint = "`--data DIR` names the folder with series/, uci/ and uci/splits/";
+        let hint = "`--data DIR` names the folder with series/, texture/, uci/ and uci/splits/";
         Err(Failure::data(Error::new(ErrorKind::Io { path: file, source }).with_hint(hint)))
     }
 }

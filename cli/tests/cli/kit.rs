@@ -40,7 +40,7 @@ pub fn json(output: &Output) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// A directory with the example series and a small table.
+/// A directory with the example series, a small table and a small picture.
 pub fn place() -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["airline.csv", "nile.csv"] {
@@ -53,6 +53,9 @@ pub fn place() -> TempDir {
         table += &format!("{a},{b},{},{}\n", ["red", "blue"][i as usize % 2], a.sin() + 0.1 * b);
     }
     fs::write(dir.path().join("table.csv"), table).unwrap();
+    let wave = |i: usize| 0.5 + 0.3 * ((i / 40) as f64 / 3.0).sin() * ((i % 40) as f64 / 2.0).cos();
+    let tile = covary::data::Picture::new(40, 40, vec![(0..1600).map(wave).collect()]).unwrap();
+    fs::write(dir.path().join("tile.png"), tile.to_png().unwrap()).unwrap();
     dir
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod hostile;
+mod inpaint;
 mod kit;
 mod long;
 mod page;

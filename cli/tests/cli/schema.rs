@@ -54,6 +54,8 @@ fn json_has_the_shape_it_always_had() {
     check("predict", &run(&["predict", "m.covary", "table.csv", "--samples", "2"]));
     check("predict-mean-only", &run(&["predict", "m.covary", "table.csv", "--mean-only"]));
     check("predict-to-a-file", &run(&["predict", "m.covary", "table.csv", "-o", "out.csv"]));
+    let hole = ["inpaint", "tile.png", "--hole", "10,12,6,8", "-o", "whole.png", "--truth", "tile.png"];
+    check("inpaint", &run(&[&hole[..], &["--kernel", "RBF", "--restarts", "1", "--iterations", "5"]].concat()));
     check("evaluate", &run(&["evaluate", "m.covary", "table.csv"]));
     check(
         "forecast",
