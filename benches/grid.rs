@@ -3,12 +3,12 @@
 //! which rows 60–119, columns 80–159 are hidden. Without files: the default network on a made-up picture.
 #![allow(clippy::unwrap_used)]
 
+use covary::Kernel;
 use covary::data::{Grid, Hole};
 use covary::gp::GridProcess;
 use covary::kernel::Task;
 use covary::linalg::ConjugateGradients;
 use covary::program::Program;
-use covary::Kernel;
 use serde_json::Value;
 use std::time::Instant;
 
@@ -18,7 +18,8 @@ fn main() {
     let (kernels, noise, whole) = match &files[..] {
         [workload, picture] => {
             let file: Value = serde_json::from_str(&std::fs::read_to_string(workload).unwrap()).unwrap();
-            let kernels = ["kernel1", "kernel2"].map(|k| text(&file[k]).parse::<Kernel>().unwrap().bind_to(1).unwrap());
+            let kernels =
+                ["kernel1", "kernel2"].map(|k| text(&file[k]).parse::<Kernel>().unwrap().bind_to(1).unwrap());
             let whole = Grid::from_npy(picture).unwrap();
             (kernels, file["noise_variance"].as_f64().unwrap(), whole.channels()[0].clone())
         }

@@ -9,7 +9,8 @@ const FAST: [&str; 6] = ["--kernel", "RBF", "--restarts", "1", "--iterations", "
 
 /// A smooth picture of 24 × 30 pixels, grey and coloured, and masks.
 fn pictures(dir: &Path) {
-    let wave = |i: usize, shift: f64| 0.5 + 0.4 * ((i / 30) as f64 / 4.0 + shift).sin() * ((i % 30) as f64 / 5.0).cos();
+    let wave =
+        |i: usize, shift: f64| 0.5 + 0.4 * ((i / 30) as f64 / 4.0 + shift).sin() * ((i % 30) as f64 / 5.0).cos();
     let channel = |shift: f64| (0..720).map(|i| wave(i, shift)).collect::<Vec<f64>>();
     let save = |name: &str, picture: Picture| fs::write(dir.join(name), picture.to_png().unwrap()).unwrap();
     save("grey.png", Picture::new(24, 30, vec![channel(0.0)]).unwrap());
