@@ -81,7 +81,8 @@ fn a_sparse_model_with_wrong_content_is_refused() {
     let text = String::from_utf8(bytes).unwrap();
     let body = text.split_once('\n').unwrap().1.trim_end();
     let whole: serde_json::Value = serde_json::from_str(body).unwrap();
-    let damage: [(&str, fn(&mut serde_json::Value)); 5] = [
+    type Damage = fn(&mut serde_json::Value);
+    let damage: [(&str, Damage); 5] = [
         ("no rows", |s| s["rows"] = 0.into()),
         ("more points than rows", |s| s["rows"] = 4.into()),
         ("a point too few", |s| drop(s["inducing"].as_array_mut().unwrap().pop())),
