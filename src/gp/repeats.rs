@@ -125,7 +125,7 @@ impl Repeats {
         LeaveOneOut::of(mean, variance, &self.targets)
     }
 
-    /// Every target, group after group: the order of [`Repeats::leave_one_out`].
+    /// Every target, group after group: the order of leave-one-out predictions.
     pub fn targets(&self) -> &[f64] {
         &self.targets
     }
