@@ -13,6 +13,7 @@ mod once;
 #[cfg(feature = "png")]
 mod picture;
 mod points;
+mod published_order;
 mod scaling;
 mod source;
 mod split;

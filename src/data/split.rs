@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 
 use super::Points;
+use super::published_order::published_order;
 use crate::error::{Error, Result};
 
 /// Rows to learn from and rows to test on, both in ascending order; each row is in one of them.
@@ -57,14 +58,22 @@ impl Split {
     /// Rows sorted by their projection on the first principal component of the raw inputs: the first ⌊n/15⌋ and the
     /// last ⌈n/15⌉ are the test set.
     ///
+    /// In a designed experiment many rows have the same projection, and which of them test is up to the sort. Here it is
+    /// the sort with which the published splits were made (see [`published_order`]), the farthest row last.
+    ///
     /// # Errors
     /// When no row is left for training.
     pub fn pca(x: &Points) -> Result<Self> {
         let along = first_component(x);
-        let projection: Vec<f64> =
-            (0..x.n()).map(|i| along.iter().enumerate().map(|(c, w)| w * x.column(c)[i]).sum()).collect();
-        let mut order: Vec<usize> = (0..x.n()).collect();
-        order.sort_by(|&a, &b| projection[a].total_cmp(&projection[b]));
+        let n = x.n() as f64;
+        let mean: Vec<f64> = (0..x.d()).map(|c| x.column(c).iter().map(|v| v / n).sum()).collect();
+        let of = |i: usize| along.iter().enumerate().map(|(c, w)| w * (x.column(c)[i] - mean[c])).sum::<f64>();
+        let mut projection: Vec<f64> = (0..x.n()).map(of).collect();
+        let farthest = projection.iter().copied().fold(0.0_f64, |m, p| if p.abs() > m.abs() { p } else { m });
+        // Equal up to rounding is equal.
+        let grain = if farthest == 0.0 { 1.0 } else { farthest * 1e-12 };
+        projection.iter_mut().for_each(|p| *p = (*p / grain).round());
+        let order = published_order(&projection);
         let (low, high) = (x.n() / 15, x.n().div_ceil(15));
         let test = order[..low].iter().chain(&order[x.n() - high..]).copied().collect();
         Self::with_test(x.n(), test)

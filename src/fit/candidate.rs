@@ -18,6 +18,8 @@ pub(super) struct Candidate {
     /// The log marginal likelihood, without priors.
     pub evidence: f64,
     pub loo: LeaveOneOut,
+    /// Predictions of the rows at each end of the data from all others.
+    pub ends: Vec<Option<LeaveOneOut>>,
     pub jitter: f64,
 }
 
@@ -34,8 +36,8 @@ impl Candidate {
     pub fn new(name: &str, evidence: &Evidence, outcome: Outcome) -> Result<Self> {
         let (theta, noise) = evidence.values(&outcome.theta);
         let mut exact = evidence.problem.exact(evidence.program, evidence.threads)?;
-        let (value, loo) = exact.leave_one_out(&theta, noise)?;
+        let (value, loo, ends) = exact.leave_out(&theta, noise, evidence.problem.ends())?;
         let kernel = evidence.kernel.with_values(&theta)?;
-        Ok(Self { name: name.to_string(), kernel, noise, outcome, evidence: value, loo, jitter: exact.jitter })
+        Ok(Self { name: name.to_string(), kernel, noise, outcome, evidence: value, loo, ends, jitter: exact.jitter })
     }
 }

@@ -2,6 +2,7 @@
 
 mod account;
 mod candidate;
+mod ends;
 mod file;
 mod grid;
 mod grid_start;
@@ -32,7 +33,6 @@ pub use start::StartFrom;
 
 use crate::data::Dataset;
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::LeaveOneOut;
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State, Stop};
 use crate::program::Program;
@@ -300,10 +300,15 @@ impl Fit {
         self.model(&problem, &found, &weights, clock)
     }
 
-    /// Weights by leave-one-out densities. Of a single member the objective decides, unless a rival is better by far.
+    /// Weights by what each candidate says of rows it is not shown: of each alone, and of those at the ends.
     fn weights(&self, problem: &Problem, found: &Found) -> Vec<f64> {
-        let all: Vec<&LeaveOneOut> = found.candidates.iter().map(|c| &c.loo).collect();
-        weigh::stack(&all, problem.targets(), self.members)
+        let mut tests = weigh::Tests::new(found.candidates.len());
+        tests.add(problem.targets(), found.candidates.iter().map(|c| Some(&c.loo)));
+        for (k, block) in problem.ends().iter().enumerate() {
+            let y: Vec<f64> = block.iter().map(|&i| problem.y[i]).collect();
+            tests.add(&y, found.candidates.iter().map(|c| c.ends.get(k).and_then(Option::as_ref)));
+        }
+        tests.weights(self.members)
     }
 
     /// Every restart of the kernel as a model of its own, the best objective first, without rivals; for comparing and

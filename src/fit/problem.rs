@@ -1,13 +1,14 @@
 //! Data made ready for a fit: columns bound, standardised, in an order of its own, equal rows merged. The same data in
 //! other units or another order of rows make the same problem, and so the same fit.
 
-use super::Standardize;
+use super::{Standardize, ends};
 use crate::data::{Dataset, Points, Scaling, Split, Stream};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
 use crate::kernel::Kernel;
 use crate::program::{Inputs, Program};
 use crate::threads::Threads;
+use std::sync::OnceLock;
 
 /// Standardised numbers are rounded to multiples of this: a change of units moves their last bits, which hundreds of
 /// steps of an optimiser would carry into the first ones. Far below what a fit can tell.
@@ -34,6 +35,8 @@ pub(super) struct Problem {
     /// Rows of the data.
     pub rows: usize,
     pub notes: Vec<String>,
+    /// Blocks of the outermost rows, once they are asked for.
+    pub ends: OnceLock<Vec<Vec<usize>>>,
 }
 
 impl Problem {
@@ -77,6 +80,7 @@ impl Problem {
             columns: data.inputs().to_vec(),
             rows: data.n(),
             notes,
+            ends: OnceLock::new(),
         })
     }
 
@@ -99,12 +103,18 @@ impl Problem {
             target: stream.target_name().unwrap_or("y").to_string(),
             columns: stream.encoding().names(),
             notes: stream.notes().to_vec(),
+            ends: OnceLock::new(),
         })
     }
 
     /// Rows after merging.
     pub fn n(&self) -> usize {
         self.y.len()
+    }
+
+    /// Blocks of rows at the ends of the data.
+    pub fn ends(&self) -> &[Vec<usize>] {
+        self.ends.get_or_init(|| ends::ends(self.x.points()))
     }
 
     /// Columns.
@@ -145,6 +155,7 @@ impl Problem {
             y: pick(&self.y),
             known: self.known.as_deref().map(pick),
             repeats: None,
+            ends: OnceLock::new(),
             ..self.clone()
         }
     }

@@ -1,6 +1,6 @@
-//! How much each candidate counts: weights that maximise the leave-one-out density of the mixture (stacking), drawn
+//! How much each candidate counts: weights that maximise the density of the mixture at rows left out (stacking), drawn
 //! towards equal ones. Averages of several good fits predict better than the best of them, and one that is plainly
-//! worse gets next to nothing.
+//! worse gets next to nothing. Rows are left out one by one, and by blocks at the ends of the data.
 
 use crate::gp::LeaveOneOut;
 
@@ -12,39 +12,52 @@ const SMALLEST: f64 = 0.03;
 /// Rounds of the iteration; it has converged long before.
 const ROUNDS: usize = 200;
 
-/// Weights of candidates from their leave-one-out predictions of the same targets; they add up to one.
-///
-/// Maximises Σᵢ log Σₖ wₖ pₖ(yᵢ) + c Σₖ log wₖ: each round shares every row out among the candidates by how well they
-/// predict it.
-pub(super) fn stack(candidates: &[&LeaveOneOut], y: &[f64], most: usize) -> Vec<f64> {
-    let k = candidates.len();
-    if k == 1 {
-        return vec![1.0];
+/// What candidates said of rows they were not shown, as log densities.
+pub(super) struct Tests {
+    candidates: usize,
+    /// For each row, of each candidate, relative to the best.
+    densities: Vec<Vec<f64>>,
+}
+
+impl Tests {
+    pub fn new(candidates: usize) -> Self {
+        Self { candidates, densities: vec![] }
     }
-    // Log densities, row by row.
-    let densities: Vec<Vec<f64>> = (0..y.len())
-        .map(|i| {
+
+    /// Adds predictions of the same targets, one list for each candidate; left aside if one of them has none.
+    pub fn add<'a>(&mut self, y: &[f64], predictions: impl Iterator<Item = Option<&'a LeaveOneOut>>) {
+        let Some(all) = predictions.collect::<Option<Vec<&LeaveOneOut>>>() else { return };
+        for (i, y) in y.iter().enumerate() {
             let density = |c: &&LeaveOneOut| {
-                let (e, v) = (y[i] - c.mean[i], c.variance[i]);
+                let (e, v) = (y - c.mean[i], c.variance[i]);
                 -0.5 * (e * e / v + v.ln())
             };
-            let own: Vec<f64> = candidates.iter().map(density).collect();
+            let own: Vec<f64> = all.iter().map(density).collect();
             let largest = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            own.iter().map(|l| (l - largest).exp()).collect()
-        })
-        .collect();
-    let mut taken: Vec<usize> = (0..k).collect();
-    loop {
-        let weights = solve(&densities, &taken);
-        let smallest = (0..taken.len()).min_by(|&a, &b| weights[a].total_cmp(&weights[b])).unwrap_or(0);
-        // What comes from the pull alone says nothing for a candidate.
-        let idle = 1.5 * EQUAL / (1.0 + EQUAL) / taken.len() as f64;
-        if taken.len() <= 1 || (weights[smallest] >= SMALLEST.max(idle) && taken.len() <= most.max(1)) {
-            let mut all = vec![0.0; k];
-            taken.iter().zip(weights).for_each(|(&i, w)| all[i] = w);
-            return all;
+            if largest.is_finite() {
+                self.densities.push(own.iter().map(|l| (l - largest).exp()).collect());
+            }
         }
-        taken.remove(smallest);
+    }
+
+    /// Weights of at most so many candidates; they add up to one.
+    ///
+    /// Maximises Σᵢ log Σₖ wₖ pₖ(yᵢ) + c Σₖ log wₖ: each round shares every row out among the candidates by how well
+    /// they predict it.
+    pub fn weights(&self, most: usize) -> Vec<f64> {
+        let mut taken: Vec<usize> = (0..self.candidates).collect();
+        loop {
+            let weights = solve(&self.densities, &taken);
+            let smallest = (0..taken.len()).min_by(|&a, &b| weights[a].total_cmp(&weights[b])).unwrap_or(0);
+            // What comes from the pull alone says nothing for a candidate.
+            let idle = 1.5 * EQUAL / (1.0 + EQUAL) / taken.len() as f64;
+            if taken.len() <= 1 || (weights[smallest] >= SMALLEST.max(idle) && taken.len() <= most.max(1)) {
+                let mut all = vec![0.0; self.candidates];
+                taken.iter().zip(weights).for_each(|(&i, w)| all[i] = w);
+                return all;
+            }
+            taken.remove(smallest);
+        }
     }
 }
 
@@ -61,6 +74,9 @@ fn solve(densities: &[Vec<f64>], taken: &[usize]) -> Vec<f64> {
             }
         }
         let total: f64 = shares.iter().sum();
+        if total <= 0.0 {
+            break;
+        }
         weights = shares.iter().map(|s| s / total).collect();
     }
     weights
@@ -79,10 +95,15 @@ mod tests {
         let y: Vec<f64> = (0..100).map(|i| (f64::from(i) * 0.7).sin()).collect();
         let off = |by: f64| loo(y.iter().enumerate().map(|(i, y)| y + by * (i as f64 * 1.3).cos()).collect(), 0.02);
         let (a, b, bad) = (off(0.1), off(-0.1), off(3.0));
-        let weights = stack(&[&a, &b, &bad], &y, 5);
+        let stack = |most| {
+            let mut tests = Tests::new(3);
+            tests.add(&y, [&a, &b, &bad].into_iter().map(Some));
+            tests.weights(most)
+        };
+        let weights = stack(5);
         assert!((weights[0] - weights[1]).abs() < 0.2 && weights[2] == 0.0, "{weights:?}");
         assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        let one = stack(&[&a, &b, &bad], &y, 1);
+        let one = stack(1);
         assert_eq!(one.iter().filter(|w| **w > 0.0).count(), 1);
     }
 }

@@ -148,6 +148,21 @@ impl<'a> Exact<'a> {
     /// # Errors
     /// As [`Exact::evidence`].
     pub fn leave_one_out(&mut self, theta: &[f64], noise: f64) -> Result<(f64, LeaveOneOut)> {
+        let (value, loo, _) = self.leave_out(theta, noise, &[])?;
+        Ok((value, loo))
+    }
+
+    /// The same, and for each block of rows what the rows outside of it say about them (merged rows count as one);
+    /// nothing of a block that rounding has spoilt.
+    ///
+    /// # Errors
+    /// As [`Exact::evidence`].
+    pub fn leave_out(
+        &mut self,
+        theta: &[f64],
+        noise: f64,
+        blocks: &[Vec<usize>],
+    ) -> Result<(f64, LeaveOneOut, Vec<Option<LeaveOneOut>>)> {
         let n = self.y.len();
         let factor = self.factor(theta, noise)?;
         let mut alpha = self.y.to_vec();
@@ -156,9 +171,11 @@ impl<'a> Exact<'a> {
         factor.half_solve_transposed(&mut alpha);
         let inverse = factor.into_inverse(std::mem::take(&mut self.buffers.1), self.threads);
         let diagonal: Vec<f64> = (0..n).map(|i| inverse.inverse[(i, i)]).collect();
+        let one = |block: &Vec<usize>| LeaveOneOut::of_block(self.y, &alpha, &inverse.inverse, block);
+        let left_out = blocks.iter().map(one).collect();
         self.buffers = (inverse.inverse, inverse.spare);
         let (beyond, _, loo) = self.of_all_rows(noise, LeaveOneOut::new(self.y, &alpha, &diagonal));
-        Ok((value + beyond, loo))
+        Ok((value + beyond, loo, left_out))
     }
 
     /// What merged rows add to the evidence and its slope in the noise, and the predictions of each row.

@@ -1,6 +1,8 @@
 //! Leave-one-out predictions in closed form: what the model says of each row when it has not seen it.
 
 use super::exact::LN_2PI;
+use crate::linalg::{Cholesky, Matrix};
+use crate::threads::Threads;
 
 /// For each row, the prediction of its target from all other rows.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,6 +23,20 @@ impl LeaveOneOut {
         let variance: Vec<f64> = inverse_diagonal.iter().map(|k| 1.0 / k).collect();
         let mean: Vec<f64> = y.iter().zip(alpha).zip(&variance).map(|((y, a), v)| y - a * v).collect();
         Self::of(mean, variance, y)
+    }
+
+    /// The rows of a block, each predicted from the rows outside of it: with S = ([K⁻¹]_BB)⁻¹, μ = y_B − S α_B and
+    /// s² = diag S. Nothing where rounding has spoilt the block. Of K⁻¹ the lower triangle is read.
+    pub(super) fn of_block(y: &[f64], alpha: &[f64], inverse: &Matrix, block: &[usize]) -> Option<Self> {
+        let m = block.len();
+        let entry = |i: usize, j: usize| inverse[(block[i].max(block[j]), block[i].min(block[j]))];
+        let fill = |to: &mut Matrix| (0..m).for_each(|j| (j..m).for_each(|i| to[(i, j)] = entry(i, j)));
+        let factor = Cholesky::factor(Matrix::zeros(m, m), fill, Threads::One).ok()?;
+        let pull: Vec<f64> = factor.solve(&block.iter().map(|&i| alpha[i]).collect::<Vec<f64>>());
+        let spread = factor.into_inverse(Matrix::default(), Threads::One).inverse;
+        let own: Vec<f64> = block.iter().map(|&i| y[i]).collect();
+        let mean = own.iter().zip(&pull).map(|(y, p)| y - p).collect();
+        Some(Self::of(mean, (0..m).map(|i| spread[(i, i)]).collect(), &own))
     }
 
     /// Scores predictions.
