@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The version this build writes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const MAGIC: &str = "covary model";
 
-/// Version 2: everything a model is, on standardised data.
+/// Version 3: everything a model is, on standardised data.
 #[derive(Serialize, Deserialize)]
 struct Body {
     encoding: Encoding,
@@ -46,6 +46,9 @@ struct StoredMember {
     /// Weights of the rows, where they were found iteratively; the sparse process then is that of the variances.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weights: Option<Vec<f64>>,
+    /// The largest prior variance at a row; since version 3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reach: Option<f64>,
 }
 
 /// Version 1: a single member.
@@ -78,6 +81,7 @@ impl From<Body1> for Body {
             merged: None,
             sparse: None,
             weights: None,
+            reach: None,
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
         Self { encoding, target, rows, inputs, members: vec![member], widening: 1.0, account: b.account }
@@ -117,6 +121,7 @@ impl Model {
                 Process::Iterative(p) => Some(p.alpha().to_vec()),
                 _ => None,
             },
+            reach: m.reach,
         };
         let body = Body {
             encoding: self.encoding.clone(),
@@ -206,6 +211,10 @@ impl StoredMember {
         if self.scaling.d() != x.d() || !(self.weight > 0.0 && self.weight <= 1.0) {
             return Err(Error::option("model", "a member does not fit the others"));
         }
+        if self.reach.is_some_and(|r| !(r > 0.0 && r.is_finite())) {
+            return Err(Error::option("model", "a member's reach is not a positive number"));
+        }
+        let reach = self.reach;
         let kernel = self.kernel.parse::<Kernel>()?.bind_to(x.d())?;
         if let Some(summary) = self.sparse {
             let program = Program::compile(&kernel, x.d())?;
@@ -219,7 +228,7 @@ impl StoredMember {
                 }
             };
             let member = Member::of(self.weight, kernel, self.noise, self.scaling, process);
-            return Ok(Member { link: self.link, ..member });
+            return Ok(Member { link: self.link, reach, ..member });
         }
         let repeats = self.merged.map(|(first, targets)| {
             let ascending = first.windows(2).all(|w| w[0] < w[1]);
@@ -239,6 +248,6 @@ impl StoredMember {
             known: self.known_noise,
             repeats: repeats.transpose()?,
         };
-        Member::new(parts, x)
+        Ok(Member { reach, ..Member::new(parts, x)? })
     }
 }

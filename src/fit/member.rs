@@ -19,6 +19,8 @@ pub struct Member {
     pub(super) known: Option<Vec<f64>>,
     pub(super) repeats: Option<Repeats>,
     pub(super) process: Process,
+    /// The largest prior variance at a row it has seen; see [`Member::shares`].
+    pub(super) reach: Option<f64>,
 }
 
 /// What a member is made from; the posterior follows from it.
@@ -41,13 +43,27 @@ impl Member {
         let beside = own.as_deref().or(known.as_deref());
         let posterior = Posterior::new(program, kernel.values(), noise, x.clone(), y.clone(), beside)?;
         let process = Process::Exact(Box::new(posterior));
-        Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, process })
+        Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, process, reach: None })
     }
 
     /// The member of a process that does not refer to targets of its own.
     pub(super) fn of(weight: f64, kernel: Kernel, noise: f64, scaling: Scaling, process: Process) -> Self {
         let (y, link) = (vec![], Link::Identity);
-        Self { weight, kernel, noise, link, scaling, y, known: None, repeats: None, process }
+        Self { weight, kernel, noise, link, scaling, y, known: None, repeats: None, process, reach: None }
+    }
+
+    /// The same member, which counts less where its prior says that anything may happen.
+    pub(super) fn within_reach(mut self, x: &Points) -> Result<Self> {
+        self.reach = Some(self.process.prior(x)?.into_iter().fold(0.0, f64::max)).filter(|r| *r > 0.0);
+        Ok(self)
+    }
+
+    /// Its share at each point, before shares are made to add up to one. Beyond the data the prior of a polynomial grows
+    /// without bound, and its mean with it; members that are calmer there count more: w/√(k(x, x)/max k(xᵢ, xᵢ)).
+    pub(super) fn shares(&self, points: &Points) -> Result<Vec<f64>> {
+        let Some(reach) = self.reach else { return Ok(vec![self.weight; points.n()]) };
+        let prior = self.process.prior(&self.scaling.points(points)?)?;
+        Ok(prior.into_iter().map(|v| self.weight / (v / reach).max(1.0).sqrt()).collect())
     }
 
     /// Its share in the model's predictions.
@@ -93,7 +109,9 @@ impl Member {
     pub(super) fn append(&mut self, points: &Points, y: &[f64]) -> Result<()> {
         let y: Vec<f64> = y.iter().map(|&v| self.link.apply(v)).collect();
         let (x, y) = (self.scaling.points(points)?, self.scaling.target(&y));
+        let seen = self.process.prior(&x)?.into_iter().fold(0.0, f64::max);
         self.process.append(&x, &y)?;
+        self.reach = self.reach.map(|r| r.max(seen));
         if let Some(known) = &mut self.known {
             known.resize(known.len() + y.len(), 0.0);
         }

@@ -117,7 +117,7 @@ impl Fit {
         Self {
             kernel,
             rivals: None,
-            members: 6,
+            members: 7,
             restarts: 4,
             seed: 0,
             iterations: None,
@@ -173,8 +173,8 @@ impl Fit {
         self.rivals.as_ref().is_some_and(Vec::is_empty)
     }
 
-    /// Plain kernels that compete with the asked one: fitted beside it and weighed with it. By default RBF and MAT52
-    /// compete with a network, and nothing with an expression.
+    /// Plain kernels that compete with the asked one: fitted beside it and weighed with it. By default RBF, MAT52
+    /// and LIN + MAT52 compete with a network, and nothing with an expression.
     #[must_use]
     pub fn rivals(mut self, rivals: Vec<Kernel>) -> Self {
         self.rivals = Some(rivals);
@@ -303,10 +303,10 @@ impl Fit {
     /// Weights by what each candidate says of rows it is not shown: of each alone, and of those at the ends.
     fn weights(&self, problem: &Problem, found: &Found) -> Vec<f64> {
         let mut tests = weigh::Tests::new(found.candidates.len());
-        tests.add(problem.targets(), found.candidates.iter().map(|c| Some(&c.loo)));
+        tests.add(1.0, problem.targets(), found.candidates.iter().map(|c| Some(&c.loo)));
         for (k, block) in problem.ends().iter().enumerate() {
             let y: Vec<f64> = block.iter().map(|&i| problem.y[i]).collect();
-            tests.add(&y, found.candidates.iter().map(|c| c.ends.get(k).and_then(Option::as_ref)));
+            tests.add(weigh::END, &y, found.candidates.iter().map(|c| c.ends.get(k).and_then(Option::as_ref)));
         }
         tests.weights(self.members)
     }
@@ -356,7 +356,7 @@ impl Fit {
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Found> {
         let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
-        let plain = || vec![Kernel::rbf(), Kernel::matern52()];
+        let plain = || vec![Kernel::rbf(), Kernel::matern52(), Kernel::lin() + Kernel::matern52()];
         let default = if self.kernel.is_network() { plain() } else { vec![] };
         for rival in self.rivals.as_ref().unwrap_or(&default) {
             // A rival that fails is no reason to fail.

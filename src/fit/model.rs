@@ -42,7 +42,8 @@ impl Model {
                 known: problem.known.clone(),
                 repeats: problem.repeats.clone(),
             };
-            Member::new(parts, problem.x.points())
+            let member = Member::new(parts, problem.x.points())?;
+            if chosen.len() == 1 { Ok(member) } else { member.within_reach(problem.x.points()) }
         };
         let members = chosen.iter().map(member).collect::<Result<Vec<_>>>()?;
         let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
@@ -69,6 +70,8 @@ impl Model {
                 .members
                 .extend(model.members.into_iter().map(|m| Member { weight: m.weight * weight / total, ..m }));
         }
+        // Weights that come from elsewhere are taken as they are.
+        first.members.iter_mut().for_each(|m| m.reach = None);
         first.members.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         Ok(first)
     }
@@ -164,11 +167,12 @@ impl Model {
     /// As [`Model::predict`].
     pub fn distributions(&self, points: &Points) -> Result<(Vec<Mixture>, Vec<Mixture>)> {
         let (mut f, mut y) = (vec![Mixture::default(); points.n()], vec![Mixture::default(); points.n()]);
-        for member in &self.members {
-            let (weight, link, p) = (member.weight, member.link, member.predict(points)?);
+        let shares = self.shares(points)?;
+        for (member, shares) in self.members.iter().zip(&shares) {
+            let (link, p) = (member.link, member.predict(points)?);
             let wider = self.widening * self.widening;
             for i in 0..points.n() {
-                let mean = p.mean[i];
+                let (weight, mean) = (shares[i], p.mean[i]);
                 f[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_f[i], wider });
                 y[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_y[i], wider });
             }
@@ -182,10 +186,24 @@ impl Model {
     /// As [`Model::predict`].
     pub fn mean(&self, points: &Points) -> Result<Vec<f64>> {
         let mut mean = vec![0.0; points.n()];
-        for member in &self.members {
-            mean.iter_mut().zip(member.mean(points)?).for_each(|(m, own)| *m += member.weight * own);
+        let shares = self.shares(points)?;
+        for (member, shares) in self.members.iter().zip(&shares) {
+            let own = member.mean(points)?;
+            mean.iter_mut().zip(own).zip(shares).for_each(|((m, own), share)| *m += share * own);
         }
         Ok(mean)
+    }
+
+    /// For each member its weight at each point; they add up to one.
+    fn shares(&self, points: &Points) -> Result<Vec<Vec<f64>>> {
+        let mut shares = self.members.iter().map(|m| m.shares(points)).collect::<Result<Vec<_>>>()?;
+        if self.members.iter().any(|m| m.reach.is_some()) {
+            for i in 0..points.n() {
+                let total: f64 = shares.iter().map(|s| s[i]).sum();
+                shares.iter_mut().for_each(|s| s[i] /= total);
+            }
+        }
+        Ok(shares)
     }
 
     /// Joint samples of f at some points, in the data's units.
@@ -214,7 +232,9 @@ impl Model {
     ) -> Result<Vec<Vec<f64>>> {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let places: Vec<usize> = (0..self.members.len()).collect();
-        let draw = |rng: &mut _| places.choose_weighted(rng, |&i| self.members[i].weight).copied().unwrap_or(0);
+        // A sample is of one member at all points: by its mean share in them.
+        let shares: Vec<f64> = self.shares(points)?.iter().map(|s| s.iter().sum()).collect();
+        let draw = |rng: &mut _| places.choose_weighted(rng, |&i| shares[i]).copied().unwrap_or(0);
         let drawn: Vec<usize> =
             if places.len() == 1 { vec![0; count] } else { (0..count).map(|_| draw(&mut rng)).collect() };
         let mut samples = vec![vec![]; count];

@@ -7,6 +7,8 @@ use crate::gp::LeaveOneOut;
 /// What is drawn towards equal weights, as a share of the rows: the candidates were fitted to the rows they are judged
 /// by, so differences between them are smaller than they look.
 const EQUAL: f64 = 0.1;
+/// What a row at an end counts, against one between others: there are few, and the parameters have seen both.
+pub(super) const END: f64 = 3.0;
 /// A smaller weight is not worth the memory and the time.
 const SMALLEST: f64 = 0.03;
 /// Rounds of the iteration; it has converged long before.
@@ -15,17 +17,17 @@ const ROUNDS: usize = 200;
 /// What candidates said of rows they were not shown, as log densities.
 pub(super) struct Tests {
     candidates: usize,
-    /// For each row, of each candidate, relative to the best.
-    densities: Vec<Vec<f64>>,
+    /// For each row what it counts, and the density of each candidate relative to the best.
+    rows: Vec<(f64, Vec<f64>)>,
 }
 
 impl Tests {
     pub fn new(candidates: usize) -> Self {
-        Self { candidates, densities: vec![] }
+        Self { candidates, rows: vec![] }
     }
 
     /// Adds predictions of the same targets, one list for each candidate; left aside if one of them has none.
-    pub fn add<'a>(&mut self, y: &[f64], predictions: impl Iterator<Item = Option<&'a LeaveOneOut>>) {
+    pub fn add<'a>(&mut self, counts: f64, y: &[f64], predictions: impl Iterator<Item = Option<&'a LeaveOneOut>>) {
         let Some(all) = predictions.collect::<Option<Vec<&LeaveOneOut>>>() else { return };
         for (i, y) in y.iter().enumerate() {
             let density = |c: &&LeaveOneOut| {
@@ -35,7 +37,7 @@ impl Tests {
             let own: Vec<f64> = all.iter().map(density).collect();
             let largest = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             if largest.is_finite() {
-                self.densities.push(own.iter().map(|l| (l - largest).exp()).collect());
+                self.rows.push((counts, own.iter().map(|l| (l - largest).exp()).collect()));
             }
         }
     }
@@ -47,7 +49,7 @@ impl Tests {
     pub fn weights(&self, most: usize) -> Vec<f64> {
         let mut taken: Vec<usize> = (0..self.candidates).collect();
         loop {
-            let weights = solve(&self.densities, &taken);
+            let weights = solve(&self.rows, &taken);
             let smallest = (0..taken.len()).min_by(|&a, &b| weights[a].total_cmp(&weights[b])).unwrap_or(0);
             // What comes from the pull alone says nothing for a candidate.
             let idle = 1.5 * EQUAL / (1.0 + EQUAL) / taken.len() as f64;
@@ -61,16 +63,16 @@ impl Tests {
     }
 }
 
-fn solve(densities: &[Vec<f64>], taken: &[usize]) -> Vec<f64> {
-    let (n, k) = (densities.len() as f64, taken.len());
+fn solve(rows: &[(f64, Vec<f64>)], taken: &[usize]) -> Vec<f64> {
+    let (n, k) = (rows.iter().map(|r| r.0).sum::<f64>(), taken.len());
     let equal = EQUAL * n / k as f64;
     let mut weights = vec![1.0 / k as f64; k];
     for _ in 0..ROUNDS {
         let mut shares = vec![equal; k];
-        for row in densities {
+        for (counts, row) in rows {
             let total: f64 = taken.iter().zip(&weights).map(|(&i, w)| w * row[i]).sum();
             if total > 0.0 {
-                shares.iter_mut().zip(taken).zip(&weights).for_each(|((s, &i), w)| *s += w * row[i] / total);
+                shares.iter_mut().zip(taken).zip(&weights).for_each(|((s, &i), w)| *s += counts * w * row[i] / total);
             }
         }
         let total: f64 = shares.iter().sum();
@@ -97,7 +99,7 @@ mod tests {
         let (a, b, bad) = (off(0.1), off(-0.1), off(3.0));
         let stack = |most| {
             let mut tests = Tests::new(3);
-            tests.add(&y, [&a, &b, &bad].into_iter().map(Some));
+            tests.add(1.0, &y, [&a, &b, &bad].into_iter().map(Some));
             tests.weights(most)
         };
         let weights = stack(5);

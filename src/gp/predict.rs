@@ -103,6 +103,14 @@ impl Posterior {
         self.program.cross(&self.theta, &self.x, block, k.values_mut(), stride, scratch, threads)
     }
 
+    /// The variance of f at each point before anything was observed.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit.
+    pub fn prior(&self, points: &Points) -> Result<Vec<f64>> {
+        super::process::prior(&self.program, &self.theta, points)
+    }
+
     /// Means only: no triangular solve.
     ///
     /// # Errors

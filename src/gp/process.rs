@@ -5,6 +5,7 @@ use super::predict::{Posterior, Prediction};
 use super::sparse_posterior::SparsePosterior;
 use crate::data::Points;
 use crate::error::{Error, Result};
+use crate::program::{Inputs, Program, Scratch};
 use rand::Rng;
 
 /// A process that has seen its data.
@@ -25,6 +26,18 @@ impl Process {
             Self::Exact(p) => p.n(),
             Self::Sparse(p) => p.n(),
             Self::Iterative(p) => p.n(),
+        }
+    }
+
+    /// The variance of f at each point before anything was observed.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit.
+    pub fn prior(&self, points: &Points) -> Result<Vec<f64>> {
+        match self {
+            Self::Exact(p) => p.prior(points),
+            Self::Sparse(p) => p.prior(points),
+            Self::Iterative(p) => p.spread().prior(points),
         }
     }
 
@@ -78,4 +91,11 @@ impl Process {
             }
         }
     }
+}
+
+/// The diagonal of the prior covariance.
+pub(super) fn prior(program: &Program, theta: &[f64], points: &Points) -> Result<Vec<f64>> {
+    let mut variances = vec![0.0; points.n()];
+    program.diag(theta, &Inputs::without_lags(points.clone()), &mut variances, &mut Scratch::default())?;
+    Ok(variances)
 }

@@ -187,6 +187,14 @@ impl SparsePosterior {
         Ok(())
     }
 
+    /// The variance of f at each point before anything was observed.
+    ///
+    /// # Errors
+    /// When the width of the points does not fit.
+    pub fn prior(&self, points: &Points) -> Result<Vec<f64>> {
+        super::process::prior(&self.program, &self.theta, points)
+    }
+
     /// Means only: no triangular solve.
     ///
     /// # Errors

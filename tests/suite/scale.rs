@@ -93,7 +93,7 @@ fn a_sparse_model_with_wrong_content_is_refused() {
         let mut value = whole.clone();
         change(&mut value["members"][0]["sparse"]);
         let body = value.to_string();
-        let file = format!("covary model 2 {:08x} {}\n{body}\n", crc32fast::hash(body.as_bytes()), body.len());
+        let file = format!("covary model 3 {:08x} {}\n{body}\n", crc32fast::hash(body.as_bytes()), body.len());
         let error = Model::from_bytes(file.as_bytes(), Path::new("m")).err();
         assert!(error.is_some_and(|e| matches!(e.kind(), ErrorKind::ModelFile { .. })), "{what}");
     }
