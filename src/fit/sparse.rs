@@ -242,7 +242,8 @@ impl Fit {
         };
         let Ended { kernel, noise, outcome, evidence, jitter } = ended;
         let (name, found) = (self.kernel.to_string(), vec![outcome.clone()]);
-        let candidate = Candidate { name, kernel: kernel.clone(), noise, outcome, evidence, loo: own, ends: vec![], jitter };
+        let candidate =
+            Candidate { name, kernel: kernel.clone(), noise, outcome, evidence, loo: own, ends: vec![], jitter };
         let account = Account::new(account::Facts {
             problem,
             found: &Found { outcomes: found, candidates: vec![candidate] },

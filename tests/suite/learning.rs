@@ -3,7 +3,7 @@
 
 use crate::kit::rng;
 use covary::fit::{Link, Priors};
-use covary::gp::{Exact, Repeats};
+use covary::gp::{Exact, Posterior, Repeats};
 use covary::program::{Inputs, Program};
 use covary::{Dataset, Fit, Kernel, Model, Points, Threads};
 use rand::RngExt;
@@ -134,6 +134,76 @@ fn the_account_names_who_competed() {
     let alone = fit().rivals(vec![]).members(1).priors(Priors::Off).run(&data).unwrap();
     assert_eq!(alone.members().len(), 1);
     assert_eq!(alone.link(), Link::Identity);
+}
+
+/// What is said of a block of rows is what a process says that has not seen them.
+#[test]
+fn blocks_are_predicted_from_the_other_rows() {
+    let (rows, y) = waves(30);
+    let kernel: Kernel = "RBF + LIN".parse::<Kernel>().unwrap().bind_to(2).unwrap();
+    let (theta, noise) = (kernel.values(), 0.07);
+    let program = Program::compile(&kernel, 2).unwrap();
+    let x = Inputs::new(Points::from_rows(&rows).unwrap());
+    let mut exact = Exact::new(&program, &x, &y, Threads::One).unwrap();
+    let blocks = [vec![17], vec![4, 0, 29, 11, 12]];
+    let (value, loo, told) = exact.leave_out(&theta, noise, &blocks).unwrap();
+    assert!((value - exact.evidence(&theta, noise).unwrap()).abs() < 1e-9 * value.abs());
+    for (block, told) in blocks.iter().zip(told) {
+        let told = told.expect("nothing is spoilt here");
+        let others: Vec<usize> = (0..30).filter(|i| !block.contains(i)).collect();
+        let seen = x.points().select(&others);
+        let targets = others.iter().map(|&i| y[i]).collect();
+        let direct = Posterior::new(program.clone(), theta.clone(), noise, seen, targets, None).unwrap();
+        let direct = direct.predict(&x.points().select(block)).unwrap();
+        for i in 0..block.len() {
+            assert!((told.mean[i] - direct.mean[i]).abs() < 1e-9, "{told:?} {direct:?}");
+            assert!((told.variance[i] / direct.variance_y[i] - 1.0).abs() < 1e-8, "{told:?} {direct:?}");
+        }
+        if let [row] = block[..] {
+            assert!((told.mean[0] - loo.mean[row]).abs() < 1e-10);
+        }
+    }
+}
+
+/// Within the data members count by their weights; far beyond, those count most whose prior does not grow.
+#[test]
+fn members_that_run_away_count_less_beyond_the_data() {
+    let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
+    let y = x.iter().map(|x| (2.0 * x).sin() + 0.2 * x * x).collect();
+    let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
+    let polynomial: Kernel = "LIN * LIN * LIN + RBF".parse().unwrap();
+    let fit = Fit::new(polynomial).restarts(1).iterations(40).rivals(vec![Kernel::matern52()]);
+    let model = fit.run(&data).unwrap();
+    assert_eq!(model.members().len(), 2, "{:?}", model.account().candidates);
+    let share = |x: f64| {
+        let told = model.distribution(&Points::from_column(&[x]).unwrap()).unwrap();
+        let all: f64 = told[0].parts.iter().map(|p| p.weight).sum();
+        assert!((all - 1.0).abs() < 1e-12);
+        let calm = model.members().iter().position(|m| m.kernel().to_string().starts_with("MAT52")).unwrap();
+        told[0].parts[calm].weight
+    };
+    let own = model.members().iter().find(|m| m.kernel().to_string().starts_with("MAT52")).unwrap().weight();
+    assert!((share(2.0) - own).abs() < 1e-12);
+    assert!(share(8.0) > own && share(100.0) > share(8.0) && share(100.0) > 0.99, "{own} {}", share(100.0));
+    // The quick way to the mean is the same mean.
+    let far = Points::from_column(&[1.0, 5.0, 30.0]).unwrap();
+    let (whole, quick) = (model.predict(&far).unwrap().mean, model.mean(&far).unwrap());
+    assert!(whole.iter().zip(&quick).all(|(a, b)| (a - b).abs() <= 1e-9 * a.abs().max(1.0)), "{whole:?} {quick:?}");
+    // So it is after a file.
+    let again = Model::from_bytes(&model.to_bytes().unwrap(), std::path::Path::new("m")).unwrap();
+    assert_eq!(again.mean(&far).unwrap(), quick);
+}
+
+/// Written before members counted by where they are asked: predictions are what they were then.
+#[test]
+fn a_model_of_the_second_version_still_opens() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/files/model-2.covary");
+    let model = Model::open(path).unwrap();
+    assert_eq!((model.n(), model.members().len()), (24, 4));
+    let p = model.predict(&Points::from_column(&[25.0, 30.0, 12.5]).unwrap()).unwrap();
+    for (mean, was) in p.mean.iter().zip([1.2867779932768613, 0.8549999166495909, -0.5703285616918976]) {
+        assert!((mean - was).abs() < 1e-9, "{mean} {was}");
+    }
 }
 
 #[test]
