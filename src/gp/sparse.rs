@@ -138,6 +138,17 @@ impl<'a> Sparse<'a> {
         noise: f64,
         z: &Points,
         gradient: &mut [f64],
+        dz: Option<&mut [f64]>,
+    ) -> Result<(f64, f64)> {
+        self.threads.enter(|| self.all(theta, noise, z, gradient, dz))
+    }
+
+    fn all(
+        &mut self,
+        theta: &[f64],
+        noise: f64,
+        z: &Points,
+        gradient: &mut [f64],
         mut dz: Option<&mut [f64]>,
     ) -> Result<(f64, f64)> {
         let basis = self.first_pass(theta, noise, z)?;

@@ -1,12 +1,24 @@
 //! Dense linear algebra: the only folder that names the matrix library. Knows nothing of kernels or data.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod blocked;
 mod cg;
 mod cholesky;
 mod eigen;
 mod kron;
+pub mod library;
 mod many;
 mod matrix;
+#[cfg(target_arch = "x86_64")]
+mod pack;
 pub mod product;
+#[cfg(target_arch = "x86_64")]
+mod sandwich;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
+mod workspace;
 
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};

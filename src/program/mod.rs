@@ -26,6 +26,7 @@ use crate::kernel::Kernel;
 use crate::threads::Threads;
 use features::Features;
 use geometry::{Meeting, Sides};
+use std::sync::atomic::{AtomicU64, Ordering};
 use step::{Coefficient, PointMap, Step};
 use tile::{Adjoint, Area, How, Output};
 
@@ -52,6 +53,7 @@ struct Parts {
 /// A compiled kernel: values and pullbacks for given parameter values.
 #[derive(Debug, Clone)]
 pub struct Program {
+    id: u64,
     d: usize,
     parameters: usize,
     how: How,
@@ -63,13 +65,26 @@ pub struct Program {
 #[derive(Debug, Clone)]
 pub struct Inputs {
     points: Points,
-    lags: Option<Points>,
+    lags: Option<Lags>,
+}
+
+/// The lags of a set of points, with a number of their own.
+#[derive(Debug, Clone)]
+struct Lags {
+    id: u64,
+    points: Points,
+}
+
+/// A number that nobody else has.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Inputs {
     /// Prepares points; a single column that ascends in equal steps is recognised, and its lags are shared.
     pub fn new(points: Points) -> Self {
-        let lags = regular(&points);
+        let lags = regular(&points).map(|points| Lags { id: next_id(), points });
         Self { points, lags }
     }
 
@@ -120,7 +135,7 @@ impl Program {
             1 => Some(compile::compile(&units, &slots, d, true)?).filter(|p| p.lags.is_some()),
             _ => None,
         };
-        Ok(Program { d, parameters: params.len(), how: How::best(), code, lagged })
+        Ok(Program { id: next_id(), d, parameters: params.len(), how: How::best(), code, lagged })
     }
 
     /// The same program on other instructions, to compare them.
@@ -131,7 +146,7 @@ impl Program {
         if !Level::supported().contains(&level) {
             return Err(Error::option("level", format!("{level:?} is not supported by this machine")));
         }
-        self.how.level = level;
+        (self.how.level, self.id) = (level, next_id());
         Ok(self)
     }
 
@@ -143,7 +158,7 @@ impl Program {
         if pairs == 0 || pairs > planes::TILE || !pairs.is_multiple_of(lanes::WIDEST) {
             return Err(Error::option("pairs", format!("no tile of {pairs}: 8, 16, … {}", planes::TILE)));
         }
-        self.how.tile = pairs;
+        (self.how.tile, self.id) = (pairs, next_id());
         Ok(self)
     }
 
@@ -182,7 +197,7 @@ impl Program {
         check_matrix(k, x.n(), x.n(), stride)?;
         let (output, mut code) = (Output::matrix(k, stride), &self.code);
         if let (Some(parts), Some(lags)) = (&self.lagged, &x.lags) {
-            tile::lag_values(parts, self.how, theta, lags, scratch);
+            tile::lag_values(parts, self.how, theta, (self.id, lags), scratch);
             code = &parts.pairs;
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
@@ -264,14 +279,14 @@ impl Program {
         };
         let code = lagged.map_or(&self.code, |(parts, _)| &parts.pairs);
         if let Some((parts, lags)) = lagged {
-            tile::lag_values(parts, self.how, theta, lags, scratch);
+            tile::lag_values(parts, self.how, theta, (self.id, lags), scratch);
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
         tile::pullback(code, self.how, theta, area, Both::Same, job, gradient, points, scratch, threads);
         let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
         features::backward(&code.maps, &x.points, theta, rows, to, gradient, dx);
         if let Some((parts, lags)) = lagged {
-            tile::lag_pullback(parts, self.how, theta, lags, gradient, scratch);
+            tile::lag_pullback(parts, self.how, theta, &lags.points, gradient, scratch);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::lanes::{Loops, WIDEST};
 use super::pass::{self, Lists, Sinks, Tile};
 use super::planes::{Planes, TILE};
 use super::simd::{self, Level, Work};
-use super::{Both, Code, Parts};
+use super::{Both, Code, Lags, Parts};
 use crate::data::Points;
 use crate::threads::Threads;
 use rayon::prelude::*;
@@ -42,6 +42,9 @@ pub struct Scratch {
     pub(super) tables: Features,
     /// Features of the lags, from the values to the pullback.
     lags: Features,
+    /// Whose values the tables hold: program, lags and parameters.
+    tables_of: (u64, u64),
+    tables_at: Vec<f64>,
     table_adjoint: Vec<f64>,
     coefficients: Vec<f64>,
     workers: Vec<Worker>,
@@ -388,10 +391,22 @@ fn set_coefficients(code: &Code, theta: &[f64], into: &mut Vec<f64>) {
     into.extend(code.coefficients.iter().map(|c| c.of(theta)));
 }
 
-/// Fills the tables: the lag program's outputs at every lag.
-pub(super) fn lag_values(parts: &Parts, how: How, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
+/// Fills the tables: the lag program's outputs at every lag. They may be there already: a pullback follows values.
+pub(super) fn lag_values(
+    parts: &Parts,
+    how: How,
+    theta: &[f64],
+    (program, lags): (u64, &Lags),
+    scratch: &mut Scratch,
+) {
     let Some(code) = &parts.lags else { return };
-    let n = lags.n();
+    if scratch.tables_of == (program, lags.id) && scratch.tables_at == theta {
+        return;
+    }
+    scratch.tables_of = (program, lags.id);
+    scratch.tables_at.clear();
+    scratch.tables_at.extend_from_slice(theta);
+    let (n, lags) = (lags.points.n(), &lags.points);
     let stride = n + super::features::PADDING;
     let mut tables = std::mem::take(&mut scratch.tables);
     tables.n = n;
