@@ -4,7 +4,7 @@
 use super::exact::{LN_2PI, indefinite};
 use crate::data::Points;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, JITTER_LAST, Matrix, dot, product};
+use crate::linalg::{Cholesky, Gram, JITTER_LAST, Matrix, Right, dot, product};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::{RngExt, SeedableRng};
@@ -149,30 +149,32 @@ impl Basis {
 }
 
 /// What the first pass adds up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Statistics {
     /// N
     pub n: usize,
     /// The lower triangle of Φ, or of Φ in the white basis.
-    pub gram: Matrix,
+    gram: Gram,
     /// K_uf y, or A y
     pub b: Vec<f64>,
     /// yᵀy
     pub yy: f64,
     /// Σ k(xₙ, xₙ)
     pub t: f64,
+    /// Room to work in.
+    pub room: Matrix,
 }
 
 impl Statistics {
     pub fn clear(&mut self, m: usize) {
-        self.gram.reshape(m, m);
-        self.gram.values_mut().fill(0.0);
-        *self = Self { gram: std::mem::take(&mut self.gram), b: vec![0.0; m], ..Self::default() };
+        self.gram.begin(m);
+        let (gram, room) = (std::mem::take(&mut self.gram), std::mem::take(&mut self.room));
+        *self = Self { gram, room, b: vec![0.0; m], ..Self::default() };
     }
 
     /// Adds a chunk, prepared by its basis.
     pub fn add(&mut self, chunk: &Matrix, y: &[f64], diagonal: &[f64], threads: Threads) {
-        product::add_gram(&mut self.gram, chunk, threads);
+        self.gram.add(chunk, threads);
         let b = product::transposed_times(chunk, y, threads);
         self.b.iter_mut().zip(b).for_each(|(sum, b)| *sum += b);
         self.n += y.len();
@@ -201,7 +203,7 @@ pub(super) struct Solution {
 #[derive(Debug)]
 pub(super) struct Adjoints {
     /// What a prepared chunk is multiplied by: σ⁻²G (Plain) or σ⁻² (I − B⁻¹ − mmᵀ) L⁻¹ (White).
-    pub rows: Matrix,
+    pub rows: Right,
     /// σ⁻² m
     pub weights: Vec<f64>,
     /// The lower triangle of 2 ∂F/∂K_uu.
@@ -216,10 +218,10 @@ impl Solution {
     /// F = −N/2 log 2πσ² − ½log|B| − (yy + t − tr Φ)/2σ² + ½ bᵀB⁻¹b/σ⁴
     pub fn new(basis: &Basis, statistics: &mut Statistics, noise: f64, threads: Threads) -> Result<Self> {
         let (m, n) = (basis.m(), statistics.n as f64);
-        let mut excess = std::mem::take(&mut statistics.gram);
+        let mut excess = statistics.gram.finish(threads);
         let mut b = statistics.b.clone();
         if basis.form == Form::Plain {
-            excess = product::whiten(&basis.inverse, &mut excess, threads);
+            excess = product::whiten(&basis.inverse, &mut excess, &mut statistics.room, threads);
             basis.factor.half_solve(&mut b);
         }
         let trace = excess.trace();
@@ -254,7 +256,7 @@ impl Solution {
     /// G = L⁻ᵀ S L⁻¹ with S = I − B⁻¹ − m mᵀ;   2 ∂F/∂K_uu = L⁻ᵀ (S − (B − I)) L⁻¹
     ///
     /// Also completes ∂F/∂σ².
-    pub fn adjoints(mut self, basis: &Basis, noise: f64, threads: Threads) -> (Adjoints, f64) {
+    pub fn adjoints(mut self, basis: &Basis, noise: f64, room: &mut Matrix, threads: Threads) -> (Adjoints, f64) {
         let (m, mw) = (basis.m(), &self.white_weights);
         let mut s = self.white.into_inverse(Matrix::default(), threads).inverse;
         let noise_slope = self.noise_slope + 0.5 * (m as f64 - s.trace()) / noise;
@@ -269,19 +271,20 @@ impl Solution {
         }
         let (rows, twice_inducing) = match basis.form {
             Form::Plain => {
-                let mut both = product::unwhiten(&basis.inverse, &mut [s, self.excess], threads);
+                let mut both = product::unwhiten(&basis.inverse, &mut [s, self.excess], room, threads);
                 let inducing = both.swap_remove(1);
                 both[0].mirror();
                 (both.swap_remove(0), inducing)
             }
             Form::White => {
                 s.mirror();
-                let mut inducing = product::unwhiten(&basis.inverse, &mut [self.excess], threads);
+                let mut inducing = product::unwhiten(&basis.inverse, &mut [self.excess], room, threads);
                 (product::times_lower(&s, &basis.inverse, threads), inducing.swap_remove(0))
             }
         };
         let weights = self.weights.iter().map(|v| v / noise).collect();
         let diagonal = 0.5 * basis.jitter_slope * twice_inducing.trace();
+        let rows = Right::new(rows, threads);
         (Adjoints { rows, weights, twice_inducing, diagonal }, noise_slope)
     }
 }

@@ -208,3 +208,27 @@ pub(super) unsafe fn columns_times(panel: *const f64, stride: usize, z: &[f64], 
         }
     }
 }
+
+/// Four columns as a sliver of their rows: entry (r, c) of the sliver is entry r of column c.
+#[target_feature(enable = "avx2,fma")]
+pub(super) unsafe fn interleave(columns: [*const f64; LANES], len: usize, to: *mut f64) {
+    unsafe {
+        let mut r = 0;
+        while r + LANES <= len {
+            let [a, b, c, d] = columns.map(|p| _mm256_loadu_pd(p.add(r)));
+            let (ab, cd) = (_mm256_unpacklo_pd(a, b), _mm256_unpacklo_pd(c, d));
+            let (odd_ab, odd_cd) = (_mm256_unpackhi_pd(a, b), _mm256_unpackhi_pd(c, d));
+            let to = to.add(r * LANES);
+            _mm256_store_pd(to, _mm256_permute2f128_pd::<0x20>(ab, cd));
+            _mm256_store_pd(to.add(LANES), _mm256_permute2f128_pd::<0x20>(odd_ab, odd_cd));
+            _mm256_store_pd(to.add(2 * LANES), _mm256_permute2f128_pd::<0x31>(ab, cd));
+            _mm256_store_pd(to.add(3 * LANES), _mm256_permute2f128_pd::<0x31>(odd_ab, odd_cd));
+            r += LANES;
+        }
+        for r in r..len {
+            for (c, column) in columns.iter().enumerate() {
+                *to.add(r * LANES + c) = *column.add(r);
+            }
+        }
+    }
+}

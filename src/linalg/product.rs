@@ -86,17 +86,18 @@ pub fn triangular_inverse(l: &Cholesky, threads: Threads) -> Matrix {
 }
 
 /// The lower triangle of W A Wᵀ, for a lower triangular W and a symmetric A, of which the lower triangle is read; the upper
-/// one may be written.
-pub fn whiten(w: &Matrix, a: &mut Matrix, threads: Threads) -> Matrix {
+/// one may be written. `room` is room to work in.
+pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) -> Matrix {
     let n = w.rows();
     #[cfg(target_arch = "x86_64")]
     if super::blocked::available() {
-        return super::sandwich::whiten(w, a, threads_for(threads, w) != Par::Seq);
+        return super::sandwich::whiten(w, a, room, threads_for(threads, w) != Par::Seq);
     }
     a.mirror();
     let (w, a, par) = (w.view(), a.view(), threads_for(threads, w));
     // T = W A, of which W A Wᵀ needs the lower triangle only.
-    let (mut t, mut out) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
+    let (t, mut out) = (room, Matrix::zeros(n, n));
+    t.reshape(n, n);
     for (i, height) in panels(n) {
         let end = i + height;
         let to = t.view_mut().submatrix_mut(i, 0, height, end);
@@ -112,14 +113,15 @@ pub fn whiten(w: &Matrix, a: &mut Matrix, threads: Threads) -> Matrix {
 }
 
 /// The lower triangle of Wᵀ S W for each S, with a lower triangular W; S is symmetric, and of it the lower triangle is
-/// read; the upper one may be written.
-pub fn unwhiten(w: &Matrix, list: &mut [Matrix], threads: Threads) -> Vec<Matrix> {
+/// read; the upper one may be written. `room` is room to work in.
+pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Threads) -> Vec<Matrix> {
     #[cfg(target_arch = "x86_64")]
     if super::blocked::available() {
-        return super::sandwich::unwhiten(w, list, threads_for(threads, w) != Par::Seq);
+        return super::sandwich::unwhiten(w, list, room, threads_for(threads, w) != Par::Seq);
     }
     let (n, par) = (w.rows(), threads_for(threads, w));
-    let (w, mut t) = (w.view(), Matrix::zeros(n, n));
+    let (w, t) = (w.view(), room);
+    t.reshape(n, n);
     let mut one = |s: &mut Matrix| {
         s.mirror();
         // T = S W, of which Wᵀ S W needs the lower triangle only.
@@ -282,9 +284,9 @@ mod tests {
                 "triangular_inverse",
             );
             let white = product(&product(&w, &symmetric), &transpose(&w));
-            lower_agree(&both(&|t| whiten(&w, &mut half.clone(), t)), &white, "whiten");
+            lower_agree(&both(&|t| whiten(&w, &mut half.clone(), &mut Matrix::zeros(2, 2), t)), &white, "whiten");
             let back = product(&product(&transpose(&w), &symmetric), &w);
-            let two = |t| unwhiten(&w, &mut [spd.clone(), half.clone()], t);
+            let two = |t| unwhiten(&w, &mut [spd.clone(), half.clone()], &mut Matrix::zeros(2, 2), t);
             lower_agree(&both(&|t| two(t).swap_remove(1)), &back, "unwhiten");
             let back = product(&product(&transpose(&w), &spd), &w);
             lower_agree(&both(&|t| two(t).swap_remove(0)), &back, "unwhiten the first of two");

@@ -8,10 +8,10 @@ use super::pack::{Dense, each, pack_chunk, pack_symmetric, pack_transposed, pane
 use super::tiles::{Chunk, Cut, Place, Tiles};
 
 /// The lower triangle of W A Wᵀ; of A the lower triangle is read.
-pub(super) fn whiten(w: &Matrix, a: &Matrix, parallel: bool) -> Matrix {
+pub(super) fn whiten(w: &Matrix, a: &Matrix, memory: &mut Matrix, parallel: bool) -> Matrix {
     let cut = check(w, a);
     let (mut out, whole) = (Matrix::zeros(cut.n, cut.n), cut.side * cut.side * cut.tiles * cut.tiles);
-    let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, Matrix::default());
+    let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, std::mem::take(memory));
     let first = room.first();
     let [packed, t, x, all] = [0, 1, 2, 3].map(|k| first.after(k * cut.triangle()));
     let (w, a, to, chunks) = (Dense::read(w), Dense::read(a), Dense::of(&mut out), cut.chunks(0));
@@ -27,14 +27,15 @@ pub(super) fn whiten(w: &Matrix, a: &Matrix, parallel: bool) -> Matrix {
             (0..=c.tile).for_each(|k| unpack_chunk(to, x, cut, k, c));
         });
     }
+    *memory = room.into_memory();
     out
 }
 
 /// The lower triangle of Wᵀ S W for each S, of which the lower triangle is read.
-pub(super) fn unwhiten(w: &Matrix, list: &[Matrix], parallel: bool) -> Vec<Matrix> {
+pub(super) fn unwhiten(w: &Matrix, list: &[Matrix], memory: &mut Matrix, parallel: bool) -> Vec<Matrix> {
     let cut = check(w, w);
     let whole = cut.side * cut.side * cut.tiles * cut.tiles;
-    let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, Matrix::default());
+    let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, std::mem::take(memory));
     let first = room.first();
     let [u, t, x, all] = [0, 1, 2, 3].map(|k| first.after(k * cut.triangle()));
     let (w, chunks) = (Dense::read(w), cut.chunks(0));
@@ -52,7 +53,9 @@ pub(super) fn unwhiten(w: &Matrix, list: &[Matrix], parallel: bool) -> Vec<Matri
         }
         out
     };
-    list.iter().map(one).collect()
+    let out = list.iter().map(one).collect();
+    *memory = room.into_memory();
+    out
 }
 
 fn check(w: &Matrix, a: &Matrix) -> Cut {

@@ -89,8 +89,8 @@ pub(super) enum Start<'a> {
     Bias(*const f64),
     /// What is there already.
     Keep,
-    /// One plane a row.
-    Planes(&'a [*const f64]),
+    /// One plane a row, the first pair this many entries on.
+    Planes(&'a [*const f64], isize),
 }
 
 /// What becomes of the rows.
@@ -153,7 +153,7 @@ impl<const R: usize> Rows<R> {
                 Start::Zero => rows.start[k],
                 Start::Bias(p) => p.wrapping_add(r + k),
                 Start::Keep => rows.outputs[k],
-                Start::Planes(list) => list[r + k],
+                Start::Planes(list, shift) => list[r + k].wrapping_offset(shift),
             };
             if !to.is_empty() {
                 rows.products[k] = to[(r + k) / 2];
@@ -214,7 +214,7 @@ unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool, con
                 *sum = match layer.start {
                     Start::Zero => S::splat(0.0),
                     Start::Bias(_) => S::splat(*rows.start[r]),
-                    Start::Keep | Start::Planes(_) => S::load(rows.start[r].wrapping_add(k + v * S::LANES)),
+                    Start::Keep | Start::Planes(..) => S::load(rows.start[r].wrapping_add(k + v * S::LANES)),
                 };
             }
         }

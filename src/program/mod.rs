@@ -1,10 +1,12 @@
 //! The same kernel, compiled: values and pullbacks over tiles of pairs. One forward and one reverse pass serve every
 //! model. A program is immutable and shared; scratch is passed in. It knows kernels and points, not models.
 
+mod area;
 mod builder;
 mod compile;
 mod features;
 mod geometry;
+mod lag;
 mod lanes;
 mod leaf;
 mod outer;
@@ -24,11 +26,12 @@ use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::Kernel;
 use crate::threads::Threads;
+use area::Area;
 use features::Features;
 use geometry::{Meeting, Sides};
-use std::sync::atomic::{AtomicU64, Ordering};
+use lag::{Lags, next_id};
 use step::{Coefficient, PointMap, Step};
-use tile::{Adjoint, Area, How, Output};
+use tile::{Adjoint, How, Output};
 
 /// Steps over planes with what they need.
 #[derive(Debug, Clone)]
@@ -68,23 +71,10 @@ pub struct Inputs {
     lags: Option<Lags>,
 }
 
-/// The lags of a set of points, with a number of their own.
-#[derive(Debug, Clone)]
-struct Lags {
-    id: u64,
-    points: Points,
-}
-
-/// A number that nobody else has.
-fn next_id() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
 impl Inputs {
     /// Prepares points; a single column that ascends in equal steps is recognised, and its lags are shared.
     pub fn new(points: Points) -> Self {
-        let lags = regular(&points).map(|points| Lags { id: next_id(), points });
+        let lags = Lags::of(&points);
         Self { points, lags }
     }
 
@@ -102,23 +92,6 @@ impl Inputs {
     pub fn n(&self) -> usize {
         self.points.n()
     }
-}
-
-/// The distances from the first point, if a single column ascends in equal steps (to a few units of rounding).
-fn regular(x: &Points) -> Option<Points> {
-    let n = x.n();
-    if x.d() != 1 || n < 16 {
-        return None;
-    }
-    let column = x.column(0);
-    let step = (column[n - 1] - column[0]) / (n - 1) as f64;
-    let largest = column.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    let tolerance = 8.0 * f64::EPSILON * largest;
-    let even = |(i, &v): (usize, &f64)| (v - (column[0] + step * i as f64)).abs() <= tolerance;
-    if step <= 0.0 || tolerance > 1e-9 * step || !column.iter().enumerate().all(even) {
-        return None;
-    }
-    Points::from_column(&(0..n).map(|i| step * i as f64).collect::<Vec<_>>()).ok()
 }
 
 impl Program {
@@ -197,7 +170,7 @@ impl Program {
         check_matrix(k, x.n(), x.n(), stride)?;
         let (output, mut code) = (Output::matrix(k, stride), &self.code);
         if let (Some(parts), Some(lags)) = (&self.lagged, &x.lags) {
-            tile::lag_values(parts, self.how, theta, (self.id, lags), scratch);
+            lag::values(parts, self.how, theta, (self.id, lags), scratch);
             code = &parts.pairs;
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
@@ -279,14 +252,14 @@ impl Program {
         };
         let code = lagged.map_or(&self.code, |(parts, _)| &parts.pairs);
         if let Some((parts, lags)) = lagged {
-            tile::lag_values(parts, self.how, theta, (self.id, lags), scratch);
+            lag::values(parts, self.how, theta, (self.id, lags), scratch);
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
         tile::pullback(code, self.how, theta, area, Both::Same, job, gradient, points, scratch, threads);
         let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
         features::backward(&code.maps, &x.points, theta, rows, to, gradient, dx);
         if let Some((parts, lags)) = lagged {
-            tile::lag_pullback(parts, self.how, theta, &lags.points, gradient, scratch);
+            lag::pullback(parts, self.how, theta, &lags.points, gradient, scratch);
         }
         Ok(())
     }
