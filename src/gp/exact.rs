@@ -102,8 +102,7 @@ impl<'a> Exact<'a> {
 
     /// Bytes that the evaluation of n rows needs beyond the data.
     pub fn memory(n: usize) -> usize {
-        // The second buffer holds two triangles of tiles, which are padded.
-        8 * (n * n + (n + 192) * (n + 384)) + (8 << 20)
+        8 * (n * n + Cholesky::room(n)) + (8 << 20)
     }
 
     fn factor(&mut self, theta: &[f64], noise: f64) -> Result<Cholesky> {

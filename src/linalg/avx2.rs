@@ -4,6 +4,9 @@
 //! `stride` entries apart, each on a multiple of 32 bytes. SAFETY throughout: the caller has the instructions, panels and
 //! slivers have the columns named.
 
+// Indices, not iterators: several arrays go along together.
+#![allow(clippy::needless_range_loop)]
+
 use std::arch::x86_64::*;
 
 /// Rows of a sliver.

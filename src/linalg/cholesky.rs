@@ -116,6 +116,11 @@ impl Cholesky {
         }
     }
 
+    /// Entries of the second buffer that factor and inverse of n rows work in.
+    pub fn room(n: usize) -> usize {
+        Workspace::room(n)
+    }
+
     /// A factor that was computed before; none if its lower triangle cannot be one.
     pub fn from_factor(l: Matrix) -> Option<Cholesky> {
         let n = l.rows();

@@ -67,6 +67,7 @@ impl Gram {
 
     /// The sum; the next one begins anew.
     pub fn finish(&mut self, threads: Threads) -> Matrix {
+        let _ = threads;
         match std::mem::take(&mut self.sum) {
             Adding::Library(sum) => sum,
             #[cfg(target_arch = "x86_64")]

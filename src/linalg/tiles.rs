@@ -94,6 +94,11 @@ impl Tiles {
         Self::with_room(cut, 2 * cut.triangle(), memory)
     }
 
+    /// Entries that two triangles for n rows need.
+    pub fn room(n: usize) -> usize {
+        2 * Cut::new(n).triangle() + 8
+    }
+
     /// Tiles of this many entries in all.
     pub fn with_room(cut: Cut, entries: usize, mut memory: Matrix) -> Self {
         memory.reshape(entries + 8, 1);

@@ -38,6 +38,15 @@ impl Workspace {
         Self::Empty(memory)
     }
 
+    /// Entries of memory that n rows need.
+    pub fn room(n: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if blocked::available() {
+            return Tiles::room(n);
+        }
+        n * n
+    }
+
     pub fn into_memory(self) -> Matrix {
         match self {
             Self::Empty(memory) => memory,
