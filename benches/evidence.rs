@@ -1,10 +1,11 @@
-//! One evaluation = log marginal likelihood + every gradient, beside the bare Cholesky + inverse of the same size.
+//! One evaluation = log marginal likelihood + every gradient, beside the bare Cholesky + inverse of the same size: the
+//! matrix library's (the floor), and ours.
 //! `cargo bench --bench evidence [-- n …]`, with the airline and kin8nm tables too where `../shared/data` has them; `covary bench evidence` prints the same as JSON.
 #![allow(clippy::unwrap_used)]
 
 use covary::gp::Exact;
 use covary::kernel::Task;
-use covary::linalg::{Cholesky, Matrix};
+use covary::linalg::{Cholesky, Matrix, library};
 use covary::program::{Inputs, Program};
 use covary::{Kernel, Points, Threads};
 use rand::{RngExt, SeedableRng};
@@ -13,8 +14,10 @@ use std::time::Instant;
 fn main() {
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![144, 500, 1000, 2000, 4000] } else { sizes };
-    println!("| n | kernel | assembly | factor | inverse | pullback | total ms | floor ms | ratio |");
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!(
+        "| n | kernel | assembly | factor | inverse | pullback | total ms | floor ms | ratio | ours ms | ratio |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     let (series, table) = (Kernel::default_network(Task::Series), Kernel::default_network(Task::Table));
     let (airline, kin8nm) = (read("series/airline.csv"), read("uci/kin8nm.csv"));
     for n in sizes {
@@ -77,26 +80,28 @@ fn run(name: &str, kernel: &Kernel, x: &Inputs, y: &[f64]) {
     let program = Program::compile(&kernel, d).unwrap();
     let mut exact = Exact::new(&program, x, y, Threads::All).unwrap();
     let mut gradient = vec![0.0; theta.len()];
-    let (mut totals, mut floors, mut parts) = (vec![], vec![], vec![]);
+    let (mut totals, mut floors, mut ours, mut parts) = (vec![], vec![], vec![], vec![]);
     let spd = Matrix::from_fn(n, n, |i, j| if i == j { 2.0 } else { 1.0 / (1.0 + (i as f64 - j as f64).abs()) });
-    let (mut a, mut spare) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
+    let (mut a, mut spare, mut theirs) = (Matrix::zeros(n, n), Matrix::zeros(n, n), Matrix::zeros(n, n));
     let repeats = (3_000_000_000_usize / (n * n * n)).clamp(7, 400);
     for _ in 0..repeats {
         let start = Instant::now();
         exact.gradient(&theta, 0.1, &mut gradient).unwrap();
         totals.push(start.elapsed().as_secs_f64());
         parts.push(exact.timings);
+        a.clone_from(&spd);
+        let start = Instant::now();
+        library::factor(&mut a, Threads::All).unwrap();
+        library::inverse(&mut a, &mut theirs, &[], Threads::All);
+        floors.push(start.elapsed().as_secs_f64());
         let mut begin = Instant::now();
-        let factor = Cholesky::factor(
-            a,
-            |m| {
-                m.clone_from(&spd);
-                begin = Instant::now();
-            },
-            Threads::All,
-        );
-        let inverse = factor.unwrap().into_inverse(spare, Threads::All);
-        floors.push(begin.elapsed().as_secs_f64());
+        let fill = |m: &mut Matrix| {
+            m.clone_from(&spd);
+            begin = Instant::now();
+        };
+        let factor = Cholesky::factor_with(a, spare, fill, Threads::All);
+        let inverse = factor.unwrap().into_inverse(Matrix::default(), Threads::All);
+        ours.push(begin.elapsed().as_secs_f64());
         (a, spare) = (inverse.inverse, inverse.spare);
     }
     let median = |v: &mut Vec<f64>| {
@@ -104,13 +109,14 @@ fn run(name: &str, kernel: &Kernel, x: &Inputs, y: &[f64]) {
         1e3 * v[v.len() / 2]
     };
     let part = |f: &dyn Fn(&covary::gp::Timings) -> f64| median(&mut parts.iter().map(f).collect());
-    let (total, floor) = (median(&mut totals), median(&mut floors));
+    let (total, floor, ours) = (median(&mut totals), median(&mut floors), median(&mut ours));
     println!(
-        "| {n} | {name} | {:.3} | {:.3} | {:.3} | {:.3} | {total:.3} | {floor:.3} | {:.2} |",
+        "| {n} | {name} | {:.3} | {:.3} | {:.3} | {:.3} | {total:.3} | {floor:.3} | {:.2} | {ours:.3} | {:.2} |",
         part(&|t| t.assembly),
         part(&|t| t.factorisation),
         part(&|t| t.inverse),
         part(&|t| t.pullback),
-        total / floor
+        total / floor,
+        total / ours
     );
 }

@@ -4,7 +4,7 @@
 use super::exact::{LN_2PI, indefinite};
 use crate::data::Points;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, JITTER_LAST, Matrix, dot, product};
+use crate::linalg::{Cholesky, Gram, JITTER_LAST, Matrix, Right, dot, product};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::{RngExt, SeedableRng};
@@ -115,19 +115,20 @@ impl Basis {
         let mut a = Matrix::from_fn(rows, m, |i, j| chunk[(i, j)]);
         let mut gram = Matrix::zeros(m, m);
         product::add_gram(&mut gram, &a, threads);
-        gram.mirror();
         product::solve_rows(&self.factor, &mut a, threads);
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let (mut error, share) = (0.0_f64, n as f64 / rows as f64);
+        let share = n as f64 / rows as f64;
         let used = |j: usize| {
             let phi = share * dot(a.column(j), a.column(j)) / noise;
             (phi / (1.0 + phi)).sqrt()
         };
         let used: Vec<f64> = (0..m).map(used).collect();
-        for _ in 0..PROBES {
-            let v: Vec<f64> = used.iter().map(|s| if rng.random_range(0..2) == 0 { *s } else { -s }).collect();
-            let u = product::transposed_times(&self.inverse, &v, threads);
-            let plain = dot(&u, &product::transposed_times(&gram, &u, threads));
+        let mut probe = || used.iter().map(|s| if rng.random_range(0..2) == 0 { *s } else { -s }).collect();
+        let probes: Vec<Vec<f64>> = (0..PROBES).map(|_| probe()).collect();
+        let turned = product::lower_transposed_times(&self.inverse, &probes, threads);
+        let plain = product::quadratic_forms(&gram, &turned, threads);
+        let mut error = 0.0_f64;
+        for (v, plain) in probes.iter().zip(plain) {
             let mut av = vec![0.0; rows];
             for (j, v) in v.iter().enumerate() {
                 av.iter_mut().zip(a.column(j)).for_each(|(sum, a)| *sum += v * a);
@@ -148,30 +149,32 @@ impl Basis {
 }
 
 /// What the first pass adds up.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Statistics {
     /// N
     pub n: usize,
     /// The lower triangle of Φ, or of Φ in the white basis.
-    pub gram: Matrix,
+    gram: Gram,
     /// K_uf y, or A y
     pub b: Vec<f64>,
     /// yᵀy
     pub yy: f64,
     /// Σ k(xₙ, xₙ)
     pub t: f64,
+    /// Room to work in.
+    pub room: Matrix,
 }
 
 impl Statistics {
     pub fn clear(&mut self, m: usize) {
-        self.gram.reshape(m, m);
-        self.gram.values_mut().fill(0.0);
-        *self = Self { gram: std::mem::take(&mut self.gram), b: vec![0.0; m], ..Self::default() };
+        self.gram.begin(m);
+        let (gram, room) = (std::mem::take(&mut self.gram), std::mem::take(&mut self.room));
+        *self = Self { gram, room, b: vec![0.0; m], ..Self::default() };
     }
 
     /// Adds a chunk, prepared by its basis.
     pub fn add(&mut self, chunk: &Matrix, y: &[f64], diagonal: &[f64], threads: Threads) {
-        product::add_gram(&mut self.gram, chunk, threads);
+        self.gram.add(chunk, threads);
         let b = product::transposed_times(chunk, y, threads);
         self.b.iter_mut().zip(b).for_each(|(sum, b)| *sum += b);
         self.n += y.len();
@@ -200,7 +203,7 @@ pub(super) struct Solution {
 #[derive(Debug)]
 pub(super) struct Adjoints {
     /// What a prepared chunk is multiplied by: σ⁻²G (Plain) or σ⁻² (I − B⁻¹ − mmᵀ) L⁻¹ (White).
-    pub rows: Matrix,
+    pub rows: Right,
     /// σ⁻² m
     pub weights: Vec<f64>,
     /// The lower triangle of 2 ∂F/∂K_uu.
@@ -215,11 +218,10 @@ impl Solution {
     /// F = −N/2 log 2πσ² − ½log|B| − (yy + t − tr Φ)/2σ² + ½ bᵀB⁻¹b/σ⁴
     pub fn new(basis: &Basis, statistics: &mut Statistics, noise: f64, threads: Threads) -> Result<Self> {
         let (m, n) = (basis.m(), statistics.n as f64);
-        let mut excess = std::mem::take(&mut statistics.gram);
+        let mut excess = statistics.gram.finish(threads);
         let mut b = statistics.b.clone();
         if basis.form == Form::Plain {
-            excess.mirror();
-            excess = product::whiten(&basis.inverse, &excess, threads);
+            excess = product::whiten(&basis.inverse, &mut excess, &mut statistics.room, threads);
             basis.factor.half_solve(&mut b);
         }
         let trace = excess.trace();
@@ -254,34 +256,35 @@ impl Solution {
     /// G = L⁻ᵀ S L⁻¹ with S = I − B⁻¹ − m mᵀ;   2 ∂F/∂K_uu = L⁻ᵀ (S − (B − I)) L⁻¹
     ///
     /// Also completes ∂F/∂σ².
-    pub fn adjoints(mut self, basis: &Basis, noise: f64, threads: Threads) -> (Adjoints, f64) {
+    pub fn adjoints(mut self, basis: &Basis, noise: f64, room: &mut Matrix, threads: Threads) -> (Adjoints, f64) {
         let (m, mw) = (basis.m(), &self.white_weights);
-        let inverse = self.white.into_inverse(Matrix::zeros(0, 0), threads);
-        let (mut s, mut spare) = (inverse.inverse, inverse.spare);
+        let mut s = self.white.into_inverse(Matrix::default(), threads).inverse;
         let noise_slope = self.noise_slope + 0.5 * (m as f64 - s.trace()) / noise;
         for j in 0..m {
             let (column, excess) = (&mut s.column_mut(j)[j..], &mut self.excess.column_mut(j)[j..]);
             for (k, (s, e)) in column.iter_mut().zip(excess).enumerate() {
-                *s = f64::from(u8::from(k == 0)) - *s - mw[j + k] * mw[j];
-                *e = *s - *e;
+                let value = f64::from(u8::from(k == 0)) - *s - mw[j + k] * mw[j];
+                *e = value - *e;
+                // Where the rows need it, it is divided by σ².
+                *s = value / noise;
             }
         }
-        s.mirror();
-        self.excess.mirror();
-        let twice_inducing = product::unwhiten(&basis.inverse, &self.excess, &mut spare, threads);
-        let mut rows = match basis.form {
+        let (rows, twice_inducing) = match basis.form {
             Form::Plain => {
-                let mut g = product::unwhiten(&basis.inverse, &s, &mut spare, threads);
-                g.mirror();
-                g
+                let mut both = product::unwhiten(&basis.inverse, &mut [s, self.excess], room, threads);
+                let inducing = both.swap_remove(1);
+                both[0].mirror();
+                (both.swap_remove(0), inducing)
             }
-            Form::White => product::times_lower(&s, &basis.inverse, threads),
+            Form::White => {
+                s.mirror();
+                let mut inducing = product::unwhiten(&basis.inverse, &mut [self.excess], room, threads);
+                (product::times_lower(&s, &basis.inverse, threads), inducing.swap_remove(0))
+            }
         };
-        for j in 0..m {
-            rows.column_mut(j).iter_mut().for_each(|v| *v /= noise);
-        }
         let weights = self.weights.iter().map(|v| v / noise).collect();
         let diagonal = 0.5 * basis.jitter_slope * twice_inducing.trace();
+        let rows = Right::new(rows, threads);
         (Adjoints { rows, weights, twice_inducing, diagonal }, noise_slope)
     }
 }

@@ -12,6 +12,9 @@ use std::time::Instant;
 /// ln 2π
 pub(super) const LN_2PI: f64 = 1.837_877_066_409_345_3;
 
+/// Below this many rows an evaluation stays on the thread that asks for it.
+const LEAST_POOL: usize = 300;
+
 /// Where an evaluation's time went, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Timings {
@@ -99,12 +102,12 @@ impl<'a> Exact<'a> {
 
     /// Bytes that the evaluation of n rows needs beyond the data.
     pub fn memory(n: usize) -> usize {
-        2 * 8 * n * n + (8 << 20)
+        8 * (n * n + Cholesky::room(n)) + (8 << 20)
     }
 
     fn factor(&mut self, theta: &[f64], noise: f64) -> Result<Cholesky> {
         let n = self.y.len();
-        let mut k = std::mem::take(&mut self.buffers.0);
+        let (mut k, spare) = std::mem::take(&mut self.buffers);
         k.reshape(n, n);
         let (program, x, known, repeats, threads, scratch) =
             (self.program, self.x, self.known_noise, self.repeats, self.threads, &mut self.scratch);
@@ -119,7 +122,7 @@ impl<'a> Exact<'a> {
             }
             assembly += begin.elapsed().as_secs_f64();
         };
-        let factor = Cholesky::factor(k, fill, threads);
+        let factor = Cholesky::factor_with(k, spare, fill, threads);
         if let Some(error) = failed {
             return Err(error);
         }
@@ -139,7 +142,7 @@ impl<'a> Exact<'a> {
         let mut z = self.y.to_vec();
         factor.half_solve(&mut z);
         let value = -0.5 * (dot(&z, &z) + factor.log_det() + self.y.len() as f64 * LN_2PI);
-        self.buffers.0 = factor.into_buffer();
+        self.buffers = factor.into_buffers();
         Ok(value + self.repeats.map_or(0.0, |r| r.evidence(noise).0))
     }
 
@@ -169,7 +172,7 @@ impl<'a> Exact<'a> {
         factor.half_solve(&mut alpha);
         let value = -0.5 * (dot(&alpha, &alpha) + factor.log_det() + n as f64 * LN_2PI);
         factor.half_solve_transposed(&mut alpha);
-        let inverse = factor.into_inverse(std::mem::take(&mut self.buffers.1), self.threads);
+        let inverse = factor.into_inverse(Matrix::default(), self.threads);
         let diagonal: Vec<f64> = (0..n).map(|i| inverse.inverse[(i, i)]).collect();
         let one = |block: &Vec<usize>| LeaveOneOut::of_block(self.y, &alpha, &inverse.inverse, block);
         let left_out = blocks.iter().map(one).collect();
@@ -208,6 +211,11 @@ impl<'a> Exact<'a> {
         noise: f64,
         gradient: &mut [f64],
     ) -> Result<(f64, f64, LeaveOneOut)> {
+        let threads = if self.y.len() < LEAST_POOL { Threads::One } else { self.threads };
+        threads.enter(|| self.all(theta, noise, gradient))
+    }
+
+    fn all(&mut self, theta: &[f64], noise: f64, gradient: &mut [f64]) -> Result<(f64, f64, LeaveOneOut)> {
         let n = self.y.len();
         let factor = self.factor(theta, noise)?;
         let mut start = Instant::now();
@@ -218,8 +226,7 @@ impl<'a> Exact<'a> {
         };
         // log p = −½ yᵀα − ½ log|K| − n/2 log 2π, with yᵀα = |z|², z = L⁻¹y
         let log_det = factor.log_det();
-        let spare = std::mem::take(&mut self.buffers.1);
-        let (inverse, z, alpha) = factor.into_inverse_and_solution(self.y, spare, self.threads);
+        let (inverse, z, alpha) = factor.into_inverse_and_solution(self.y, Matrix::default(), self.threads);
         let value = -0.5 * (dot(&z, &z) + log_det + n as f64 * LN_2PI);
         self.timings.inverse = lap();
 

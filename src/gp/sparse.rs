@@ -6,7 +6,7 @@ use super::inducing::check_number;
 use super::rows::Rows;
 use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
-use crate::linalg::{Matrix, product};
+use crate::linalg::Matrix;
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use std::time::Instant;
@@ -57,6 +57,8 @@ pub struct Sparse<'a> {
     cache: Cache,
     scratch: Scratch,
     statistics: Statistics,
+    /// Adjoints of a chunk.
+    at: Matrix,
     /// What the last evaluation took.
     pub timings: SparseTimings,
     /// What the last evaluation added to the diagonal of K_uu.
@@ -88,6 +90,7 @@ impl<'a> Sparse<'a> {
             cache: Cache::new(CACHE),
             scratch: Scratch::default(),
             statistics: Statistics::default(),
+            at: Matrix::default(),
             timings: SparseTimings::default(),
             jitter_used: 0.0,
             form: Form::default(),
@@ -112,7 +115,7 @@ impl<'a> Sparse<'a> {
     /// Bytes that the evaluation of n rows with m inducing points needs beyond the data, for chunks of so many rows.
     pub fn memory(n: usize, m: usize, chunk: usize) -> usize {
         let kept = n.saturating_mul(8 * m).min(CACHE);
-        kept + 8 * (8 * m * m + 3 * m * chunk.min(n)) + (16 << 20)
+        kept + 8 * (16 * m * m + 4 * m * chunk.min(n)) + (16 << 20)
     }
 
     /// The bound.
@@ -138,6 +141,17 @@ impl<'a> Sparse<'a> {
         noise: f64,
         z: &Points,
         gradient: &mut [f64],
+        dz: Option<&mut [f64]>,
+    ) -> Result<(f64, f64)> {
+        self.threads.enter(|| self.all(theta, noise, z, gradient, dz))
+    }
+
+    fn all(
+        &mut self,
+        theta: &[f64],
+        noise: f64,
+        z: &Points,
+        gradient: &mut [f64],
         mut dz: Option<&mut [f64]>,
     ) -> Result<(f64, f64)> {
         let basis = self.first_pass(theta, noise, z)?;
@@ -145,15 +159,14 @@ impl<'a> Sparse<'a> {
         let mut clock = Clock::start();
         let solution = Solution::new(&basis, &mut self.statistics, noise, threads)?;
         let value = solution.value;
-        let (adjoints, noise_slope) = solution.adjoints(&basis, noise, threads);
+        let (mut adjoints, noise_slope) = solution.adjoints(&basis, noise, &mut self.statistics.room, threads);
         clock.lap(&mut self.timings.factorisation);
         gradient.fill(0.0);
         if let Some(dz) = &mut dz {
             dz.fill(0.0);
         }
 
-        let Self { rows, scratch, timings, cache, .. } = self;
-        let mut at = Matrix::default();
+        let Self { rows, scratch, timings, cache, at, .. } = self;
         cache.rewind();
         rows.each(&mut |x, y| {
             clock.lap(&mut timings.reading);
@@ -169,9 +182,9 @@ impl<'a> Sparse<'a> {
                 return Err(ErrorKind::Size { what: "rows of a chunk in the second pass", expected, found }.into());
             }
             // ∂F/∂K_fu = σ⁻²(K_fu G + y mᵀ);   ∂F/∂t = −1/2σ²
-            product::multiply(&mut at, chunk, &adjoints.rows, threads);
+            adjoints.rows.multiply(at, chunk, threads);
             clock.lap(&mut timings.products);
-            let (at, weights) = (&at, &adjoints.weights);
+            let (at, weights) = (&*at, &adjoints.weights);
             let adjoint = |j: usize, i: usize, out: &mut [f64]| {
                 for ((o, a), y) in out.iter_mut().zip(&at.column(j)[i..]).zip(&y[i..]) {
                     *o = a + y * weights[j];

@@ -1,31 +1,23 @@
 //! Cholesky factorisation with the jitter policy, and what follows from the factor: solves, log-determinant, the
 //! inverse in place, more rows.
 
+use super::workspace::Workspace;
 use super::{Matrix, dot, par};
 use crate::threads::Threads;
-use faer::Accum;
-use faer::Spec;
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::cholesky::llt::factor::{self, LltError, LltRegularization};
-use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-use faer::linalg::{triangular_inverse, triangular_solve};
-use rayon::prelude::*;
+use faer::linalg::triangular_solve;
 
 /// The smallest jitter tried, relative to the mean of the diagonal.
 pub const JITTER_FIRST: f64 = 1e-10;
 /// The largest jitter tried.
 pub const JITTER_LAST: f64 = 1e-4;
 
-/// Below this size a second thread costs more than it brings.
-const LEAST_FACTOR: usize = 700;
-const LEAST_INVERSE: usize = 300;
-const LEAST_SOLVE: usize = 500;
-
 /// The factor L of a positive definite matrix A = L Lᵀ, with what had to be added to its diagonal.
 #[derive(Debug, Clone, Default)]
 pub struct Cholesky {
     l: Matrix,
     jitter: f64,
+    /// Room to work in, and what the factorisation left there for the inverse.
+    workspace: Workspace,
 }
 
 /// The lower triangle of A⁻¹, and the other buffer, for the next factorisation.
@@ -33,7 +25,7 @@ pub struct Cholesky {
 pub struct Inverse {
     /// Lower triangle of A⁻¹.
     pub inverse: Matrix,
-    /// A matrix of the same size with nothing of interest in it.
+    /// A buffer with nothing of interest in it.
     pub spare: Matrix,
 }
 
@@ -54,8 +46,24 @@ impl Cholesky {
     ///
     /// # Errors
     /// When the largest jitter fails or a number is not finite. The buffer is lost in that case.
-    pub fn factor(mut a: Matrix, mut fill: impl FnMut(&mut Matrix), threads: Threads) -> Result<Cholesky, Failure> {
+    pub fn factor(a: Matrix, fill: impl FnMut(&mut Matrix), threads: Threads) -> Result<Cholesky, Failure> {
+        let factor = Self::factor_with(a, Matrix::default(), fill, threads)?;
+        Ok(Cholesky { workspace: Workspace::default(), ..factor })
+    }
+
+    /// The same with another buffer to work in. What is left there makes the inverse cheaper; both come back with it, or
+    /// by [`Cholesky::into_buffers`].
+    ///
+    /// # Errors
+    /// As [`Cholesky::factor`]. Both buffers are lost in that case.
+    pub fn factor_with(
+        mut a: Matrix,
+        spare: Matrix,
+        mut fill: impl FnMut(&mut Matrix),
+        threads: Threads,
+    ) -> Result<Cholesky, Failure> {
         let n = a.rows();
+        let mut workspace = Workspace::new(spare);
         let mut jitter = 0.0;
         let mut relative = JITTER_FIRST;
         loop {
@@ -67,8 +75,8 @@ impl Cholesky {
             for i in 0..n {
                 a[(i, i)] += jitter;
             }
-            match factor_in_place(&mut a, threads) {
-                Ok(()) => return Ok(Cholesky { l: a, jitter }),
+            match workspace.factor(&mut a, threads) {
+                Ok(()) => return Ok(Cholesky { l: a, jitter, workspace }),
                 Err(pivot) if relative > JITTER_LAST * 1.0001 => {
                     return Err(Failure { pivot, jitter, non_finite: false });
                 }
@@ -97,8 +105,8 @@ impl Cholesky {
     ) -> Result<Cholesky, Failure> {
         fill(&mut a);
         let finite = a.trace().is_finite();
-        match factor_in_place(&mut a, threads) {
-            Ok(()) if finite => Ok(Cholesky { l: a, jitter: 0.0 }),
+        match Workspace::default().factor(&mut a, threads) {
+            Ok(()) if finite => Ok(Cholesky { l: a, jitter: 0.0, workspace: Workspace::default() }),
             Ok(()) => Err(Failure { pivot: 0, jitter: 0.0, non_finite: true }),
             Err(pivot) => {
                 fill(&mut a);
@@ -108,11 +116,16 @@ impl Cholesky {
         }
     }
 
+    /// Entries of the second buffer that factor and inverse of n rows work in.
+    pub fn room(n: usize) -> usize {
+        Workspace::room(n)
+    }
+
     /// A factor that was computed before; none if its lower triangle cannot be one.
     pub fn from_factor(l: Matrix) -> Option<Cholesky> {
         let n = l.rows();
         let column = |j: usize| l.column(j)[j] > 0.0 && l.column(j)[j..].iter().all(|v| v.is_finite());
-        (l.columns() == n && (0..n).all(column)).then_some(Self { l, jitter: 0.0 })
+        (l.columns() == n && (0..n).all(column)).then_some(Self { l, ..Self::default() })
     }
 
     /// Number of rows.
@@ -130,9 +143,9 @@ impl Cholesky {
         &self.l
     }
 
-    /// The buffer, given back.
-    pub fn into_buffer(self) -> Matrix {
-        self.l
+    /// The buffers, given back.
+    pub fn into_buffers(self) -> (Matrix, Matrix) {
+        (self.l, self.workspace.into_memory())
     }
 
     /// log |A|
@@ -186,7 +199,7 @@ impl Cholesky {
         out
     }
 
-    /// A⁻¹ in the place of the factor, with one other buffer.
+    /// A⁻¹ in the place of the factor, with another buffer to work in, where the factorisation did not have one.
     pub fn into_inverse(self, spare: Matrix, threads: Threads) -> Inverse {
         self.into_inverse_and_solution(&[], spare, threads).0
     }
@@ -196,27 +209,13 @@ impl Cholesky {
     pub fn into_inverse_and_solution(
         self,
         b: &[f64],
-        mut spare: Matrix,
+        spare: Matrix,
         threads: Threads,
     ) -> (Inverse, Vec<f64>, Vec<f64>) {
-        let (n, mut out) = (self.n(), self.l);
-        spare.reshape(n, n);
-        let par = par(threads, n, LEAST_INVERSE);
-        triangular_inverse::invert_lower_triangular(spare.view_mut(), out.view(), par);
-        let (half, whole) = if b.is_empty() { Default::default() } else { solve_by(&spare, b, threads) };
-        // A⁻¹ = L⁻ᵀ L⁻¹
-        matmul(
-            out.view_mut(),
-            BlockStructure::TriangularLower,
-            Accum::Replace,
-            spare.view().transpose(),
-            BlockStructure::TriangularUpper,
-            spare.view(),
-            BlockStructure::TriangularLower,
-            1.0,
-            par,
-        );
-        (Inverse { inverse: out, spare }, half, whole)
+        let mut inverse = self.l;
+        let mut workspace = self.workspace.or(spare);
+        let (half, whole) = workspace.inverse(&mut inverse, b, threads);
+        (Inverse { inverse, spare: workspace.into_memory() }, half, whole)
     }
 
     /// The factor of the matrix with more rows: `below` holds A₂₁ (new rows by old), `corner` the lower triangle of A₂₂.
@@ -236,7 +235,7 @@ impl Cholesky {
             }
         });
         let failed = |pivot| Failure { pivot: n + pivot, jitter: self.jitter, non_finite: false };
-        factor_in_place(&mut rest, Threads::All).map_err(failed)?;
+        Workspace::default().factor(&mut rest, Threads::All).map_err(failed)?;
         let mut l = Matrix::zeros(n + m, n + m);
         for j in 0..n {
             l.column_mut(j)[..n].copy_from_slice(self.l.column(j));
@@ -249,42 +248,5 @@ impl Cholesky {
         }
         self.l = l;
         Ok(())
-    }
-}
-
-/// W b and Wᵀ W b for a lower triangular W. Cut by size alone, so that any number of threads gives the same bits.
-fn solve_by(w: &Matrix, b: &[f64], threads: Threads) -> (Vec<f64>, Vec<f64>) {
-    const ROWS: usize = 128;
-    let mut half = vec![0.0; w.rows()];
-    let rows = |(block, out): (usize, &mut [f64])| {
-        let first = block * ROWS;
-        for (j, b) in b.iter().enumerate().take(first + out.len()) {
-            let skip = j.saturating_sub(first);
-            for (o, w) in out[skip..].iter_mut().zip(&w.column(j)[first + skip..]) {
-                *o += w * b;
-            }
-        }
-    };
-    let column = |half: &[f64], j: usize| dot(&w.column(j)[j..], &half[j..]);
-    if threads == Threads::All && w.rows() >= LEAST_SOLVE {
-        half.par_chunks_mut(ROWS).enumerate().with_max_len(1).for_each(rows);
-        let whole = (0..w.rows()).into_par_iter().with_min_len(32).map(|j| column(&half, j)).collect();
-        return (half, whole);
-    }
-    half.chunks_mut(ROWS).enumerate().for_each(rows);
-    let whole = (0..w.rows()).map(|j| column(&half, j)).collect();
-    (half, whole)
-}
-
-/// Overwrites the lower triangle with the factor, or tells the failing pivot.
-fn factor_in_place(a: &mut Matrix, threads: Threads) -> Result<(), usize> {
-    let n = a.rows();
-    let par = par(threads, n, LEAST_FACTOR);
-    let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(n, par, Spec::default()));
-    let stack = MemStack::new(&mut memory);
-    match factor::cholesky_in_place(a.view_mut(), LltRegularization::default(), par, stack, Spec::default()) {
-        Ok(_) if (0..n).all(|i| a[(i, i)].is_finite()) => Ok(()),
-        Ok(_) => Err(0),
-        Err(LltError::NonPositivePivot { index }) => Err(index),
     }
 }

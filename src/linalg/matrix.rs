@@ -29,10 +29,17 @@ impl Matrix {
         m
     }
 
-    /// Makes it this size; entries are whatever they were.
+    /// Makes it this size; entries are whatever they were, or noughts.
     pub fn reshape(&mut self, rows: usize, columns: usize) {
         (self.rows, self.columns, self.stride) = (rows, columns, stride(rows));
-        self.values.resize(self.stride * columns, 0.0);
+        let len = self.stride * columns;
+        if len > self.values.capacity() {
+            // Memory that is new is nought without being written, and nothing old need be copied.
+            self.values = Vec::new();
+            self.values = vec![0.0; len];
+        } else {
+            self.values.resize(len, 0.0);
+        }
     }
 
     /// Number of rows.

@@ -1,16 +1,32 @@
 //! Dense linear algebra: the only folder that names the matrix library. Knows nothing of kernels or data.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod blocked;
 mod cg;
 mod cholesky;
 mod eigen;
+mod kept;
 mod kron;
+pub mod library;
 mod many;
 mod matrix;
+#[cfg(target_arch = "x86_64")]
+mod pack;
 pub mod product;
+#[cfg(target_arch = "x86_64")]
+mod sandwich;
+#[cfg(target_arch = "x86_64")]
+mod slabs;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
+mod workspace;
 
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};
 pub use eigen::{Eigen, symmetric_eigen};
+pub use kept::{Gram, Right};
 pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use many::{SolvedMany, conjugate_gradients_many};
 pub use matrix::{Matrix, dot};

@@ -68,11 +68,7 @@ pub fn add_gram(c: &mut Matrix, a: &Matrix, threads: Threads) {
 
 /// Aᵀ y
 pub fn transposed_times(a: &Matrix, y: &[f64], threads: Threads) -> Vec<f64> {
-    let one = |j: usize| dot(a.column(j), y);
-    match threads {
-        Threads::All => (0..a.columns()).into_par_iter().with_min_len(64).map(one).collect(),
-        Threads::One => (0..a.columns()).map(one).collect(),
-    }
+    by_column(a.columns(), threads, |j| dot(a.column(j), y))
 }
 
 /// B ← B L⁻ᵀ: every row of B is solved by L.
@@ -89,12 +85,19 @@ pub fn triangular_inverse(l: &Cholesky, threads: Threads) -> Matrix {
     w
 }
 
-/// The lower triangle of W A Wᵀ, for a lower triangular W and a symmetric A (all of it).
-pub fn whiten(w: &Matrix, a: &Matrix, threads: Threads) -> Matrix {
+/// The lower triangle of W A Wᵀ, for a lower triangular W and a symmetric A, of which the lower triangle is read; the upper
+/// one may be written. `room` is room to work in.
+pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) -> Matrix {
     let n = w.rows();
+    #[cfg(target_arch = "x86_64")]
+    if super::blocked::available() {
+        return super::sandwich::whiten(w, a, room, threads_for(threads, w) != Par::Seq);
+    }
+    a.mirror();
     let (w, a, par) = (w.view(), a.view(), threads_for(threads, w));
     // T = W A, of which W A Wᵀ needs the lower triangle only.
-    let (mut t, mut out) = (Matrix::zeros(n, n), Matrix::zeros(n, n));
+    let (t, mut out) = (room, Matrix::zeros(n, n));
+    t.reshape(n, n);
     for (i, height) in panels(n) {
         let end = i + height;
         let to = t.view_mut().submatrix_mut(i, 0, height, end);
@@ -109,23 +112,57 @@ pub fn whiten(w: &Matrix, a: &Matrix, threads: Threads) -> Matrix {
     out
 }
 
-/// The lower triangle of Wᵀ S W, for a lower triangular W and a symmetric S (all of it); T is room to work in.
-pub fn unwhiten(w: &Matrix, s: &Matrix, t: &mut Matrix, threads: Threads) -> Matrix {
-    let n = w.rows();
-    let (w, s, par) = (w.view(), s.view(), threads_for(threads, w));
-    // T = S W, of which Wᵀ S W needs the lower triangle only.
-    let mut out = Matrix::zeros(n, n);
+/// The lower triangle of Wᵀ S W for each S, with a lower triangular W; S is symmetric, and of it the lower triangle is
+/// read; the upper one may be written. `room` is room to work in.
+pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Threads) -> Vec<Matrix> {
+    #[cfg(target_arch = "x86_64")]
+    if super::blocked::available() {
+        return super::sandwich::unwhiten(w, list, room, threads_for(threads, w) != Par::Seq);
+    }
+    let (n, par) = (w.rows(), threads_for(threads, w));
+    let (w, t) = (w.view(), room);
     t.reshape(n, n);
-    for (j, width) in panels(n) {
-        let to = t.view_mut().submatrix_mut(j, j, n - j, width);
-        matmul(to, Accum::Replace, s.submatrix(j, j, n - j, n - j), w.submatrix(j, j, n - j, width), 1.0, par);
+    let mut one = |s: &mut Matrix| {
+        s.mirror();
+        // T = S W, of which Wᵀ S W needs the lower triangle only.
+        let mut out = Matrix::zeros(n, n);
+        for (j, width) in panels(n) {
+            let to = t.view_mut().submatrix_mut(j, j, n - j, width);
+            let s = s.view().submatrix(j, j, n - j, n - j);
+            matmul(to, Accum::Replace, s, w.submatrix(j, j, n - j, width), 1.0, par);
+        }
+        for (i, height) in panels(n) {
+            let to = out.view_mut().submatrix_mut(i, 0, height, i + height);
+            let below = t.view().submatrix(i, 0, n - i, i + height);
+            matmul(to, Accum::Replace, w.submatrix(i, i, n - i, height).transpose(), below, 1.0, par);
+        }
+        out
+    };
+    list.iter_mut().map(&mut one).collect()
+}
+
+/// Wᵀ v for each v, for a lower triangular W.
+pub fn lower_transposed_times(w: &Matrix, list: &[Vec<f64>], threads: Threads) -> Vec<Vec<f64>> {
+    let column = |j: usize| list.iter().map(|v| dot(&w.column(j)[j..], &v[j..])).collect::<Vec<f64>>();
+    let columns = by_column(w.columns(), threads, column);
+    (0..list.len()).map(|k| columns.iter().map(|c| c[k]).collect()).collect()
+}
+
+/// vᵀ A v for each v, from the lower triangle of a symmetric A.
+pub fn quadratic_forms(a: &Matrix, list: &[Vec<f64>], threads: Threads) -> Vec<f64> {
+    let column = |j: usize| {
+        let below = |v: &Vec<f64>| v[j] * (2.0 * dot(&a.column(j)[j + 1..], &v[j + 1..]) + a[(j, j)] * v[j]);
+        list.iter().map(below).collect::<Vec<f64>>()
+    };
+    let columns = by_column(a.columns(), threads, column);
+    (0..list.len()).map(|k| columns.iter().map(|c| c[k]).sum()).collect()
+}
+
+fn by_column<T: Send>(n: usize, threads: Threads, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    match threads {
+        Threads::All if n >= LEAST => (0..n).into_par_iter().with_min_len(64).map(f).collect(),
+        _ => (0..n).map(f).collect(),
     }
-    for (i, height) in panels(n) {
-        let to = out.view_mut().submatrix_mut(i, 0, height, i + height);
-        let below = t.view().submatrix(i, 0, n - i, i + height);
-        matmul(to, Accum::Replace, w.submatrix(i, i, n - i, height).transpose(), below, 1.0, par);
-    }
-    out
 }
 
 /// The lower triangle of Q S Qᵀ, for a symmetric S (all of it); T is room to work in.
@@ -184,9 +221,11 @@ mod tests {
 
     #[test]
     fn products_are_what_their_formulas_say_and_the_same_bits_on_any_threads() {
-        for n in [1, 7, 96, 97, 250] {
+        for n in [1, 2, 7, 12, 13, 49, 96, 97, 192, 193, 250] {
             let (x, a) = (random(310, n, 1), random(n, n, 2));
             let symmetric = Matrix::from_fn(n, n, |i, j| a[(i, j)] + a[(j, i)]);
+            // Whoever says that the lower triangle is read must not look above it.
+            let half = Matrix::from_fn(n, n, |i, j| if i < j { f64::NAN } else { symmetric[(i, j)] });
             let w = Matrix::from_fn(n, n, |i, j| {
                 if i == j {
                     1.0
@@ -245,9 +284,22 @@ mod tests {
                 "triangular_inverse",
             );
             let white = product(&product(&w, &symmetric), &transpose(&w));
-            lower_agree(&both(&|t| whiten(&w, &symmetric, t)), &white, "whiten");
+            lower_agree(&both(&|t| whiten(&w, &mut half.clone(), &mut Matrix::zeros(2, 2), t)), &white, "whiten");
             let back = product(&product(&transpose(&w), &symmetric), &w);
-            lower_agree(&both(&|t| unwhiten(&w, &symmetric, &mut Matrix::zeros(0, 0), t)), &back, "unwhiten");
+            let two = |t| unwhiten(&w, &mut [spd.clone(), half.clone()], &mut Matrix::zeros(2, 2), t);
+            lower_agree(&both(&|t| two(t).swap_remove(1)), &back, "unwhiten");
+            let back = product(&product(&transpose(&w), &spd), &w);
+            lower_agree(&both(&|t| two(t).swap_remove(0)), &back, "unwhiten the first of two");
+            let vectors: Vec<Vec<f64>> = (0..3).map(|k| (0..n).map(|i| a[(i, k % n)]).collect()).collect();
+            let turned = lower_transposed_times(&w, &vectors, Threads::All);
+            let forms = quadratic_forms(&half, &vectors, Threads::All);
+            for (k, v) in vectors.iter().enumerate() {
+                let column = Matrix::from_fn(n, 1, |i, _| v[i]);
+                let expected = product(&transpose(&w), &column);
+                assert!((0..n).all(|i| (turned[k][i] - expected[(i, 0)]).abs() < 1e-9), "Wᵀv at {n}");
+                let expected = product(&transpose(&column), &product(&symmetric, &column))[(0, 0)];
+                assert!((forms[k] - expected).abs() < 1e-9 * (1.0 + expected.abs()), "vᵀAv at {n}");
+            }
             let turned = product(&product(&a, &symmetric), &transpose(&a));
             lower_agree(&both(&|t| congruence(&a, &symmetric, &mut Matrix::zeros(0, 0), t)), &turned, "congruence");
             lower_agree(&both(&|t| times_lower(&symmetric, &w, t)), &product(&symmetric, &w), "times_lower");

@@ -81,14 +81,6 @@ pub(super) struct Weights {
     pub input_step: usize,
 }
 
-impl Weights {
-    #[inline(always)]
-    unsafe fn at_row(self, r: usize) -> Self {
-        // SAFETY: the caller stays within the matrix.
-        Self { at: unsafe { self.at.add(r * self.row_step) }, ..self }
-    }
-}
-
 /// What an output starts from.
 #[derive(Clone, Copy)]
 pub(super) enum Start<'a> {
@@ -97,20 +89,8 @@ pub(super) enum Start<'a> {
     Bias(*const f64),
     /// What is there already.
     Keep,
-    /// One plane a row.
-    Planes(&'a [*const f64]),
-}
-
-impl Start<'_> {
-    #[inline(always)]
-    unsafe fn at_row(self, r: usize) -> Self {
-        match self {
-            // SAFETY: the caller stays within the biases.
-            Start::Bias(p) => Start::Bias(unsafe { p.add(r) }),
-            Start::Planes(list) => Start::Planes(&list[r..]),
-            other => other,
-        }
-    }
+    /// One plane a row, the first pair this many entries on.
+    Planes(&'a [*const f64], isize),
 }
 
 /// What becomes of the rows.
@@ -145,22 +125,60 @@ unsafe fn products<S: Simd, const SQUARE: bool>(layer: Layer, fixed: &[f64]) {
     }
 }
 
+/// Some rows of a layer. Lists of planes are copied here once a run: the compiler cannot know that storing a plane leaves
+/// the lists alone, and would read them again for every block.
+struct Rows<const R: usize> {
+    weights: [*const f64; R],
+    outputs: [*mut f64; R],
+    /// Where an output starts: a number, or a plane.
+    start: [*const f64; R],
+    /// The products of neighbours, at every second place.
+    products: [*mut f64; R],
+}
+
+impl<const R: usize> Rows<R> {
+    /// Rows r.. of a layer.
+    #[inline(always)]
+    unsafe fn of(layer: &Layer, to: &[*mut f64], r: usize) -> Self {
+        let mut rows = Self {
+            weights: [layer.weights.at; R],
+            outputs: [std::ptr::null_mut(); R],
+            start: [std::ptr::null(); R],
+            products: [std::ptr::null_mut(); R],
+        };
+        for k in 0..R {
+            rows.weights[k] = layer.weights.at.wrapping_add((r + k) * layer.weights.row_step);
+            rows.outputs[k] = layer.outputs[r + k];
+            rows.start[k] = match layer.start {
+                Start::Zero => rows.start[k],
+                Start::Bias(p) => p.wrapping_add(r + k),
+                Start::Keep => rows.outputs[k],
+                Start::Planes(list, shift) => list[r + k].wrapping_offset(shift),
+            };
+            if !to.is_empty() {
+                rows.products[k] = to[(r + k) / 2];
+            }
+        }
+        rows
+    }
+}
+
 #[inline(always)]
 unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[*mut f64], fixed: &[f64]) {
     let Layer { inputs, outputs, run, .. } = layer;
+    assert!(!SQUARE || fixed.len() >= inputs.len(), "a number for each feature");
     let mut r = 0;
     // Eight sums at a time: fewer would wait for themselves, twelve would not leave the registers enough room.
     macro_rules! rows {
         ($r:literal, $v:literal) => {{
-            let (w, s, step) = (layer.weights.at_row(r), layer.start.at_row(r), $v * S::LANES);
-            let (outputs, to) = (&outputs[r..], &to[if THEN == STORE { 0 } else { r / 2 }..]);
+            let (rows, step) = (Rows::<$r>::of(&layer, to, r), $v * S::LANES);
             let mut k = run.from;
             while k + step <= run.to {
-                block::<S, $r, $v, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
+                block::<S, $r, $v, SQUARE, THEN>(&rows, &layer, fixed, k);
                 k += step;
             }
             while k < run.to {
-                block::<S, $r, 1, SQUARE, THEN>(w, inputs, fixed, outputs, to, s, k);
+                block::<S, $r, 1, SQUARE, THEN>(&rows, &layer, fixed, k);
                 k += S::LANES;
             }
             r += $r;
@@ -183,30 +201,24 @@ unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[
 
 #[inline(always)]
 unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool, const THEN: u8>(
-    w: Weights,
-    inputs: &[*const f64],
+    rows: &Rows<R>,
+    layer: &Layer,
     fixed: &[f64],
-    outputs: &[*mut f64],
-    to: &[*mut f64],
-    start: Start,
     k: usize,
 ) {
     // SAFETY: as in products.
     unsafe {
-        // Copies: the compiler cannot know that storing a plane leaves the list of planes alone.
-        let outputs: [*mut f64; R] = std::array::from_fn(|r| *outputs.get_unchecked(r));
         let mut sum = [[S::splat(0.0); V]; R];
         for (r, sum) in sum.iter_mut().enumerate() {
             for (v, sum) in sum.iter_mut().enumerate() {
-                *sum = match start {
+                *sum = match layer.start {
                     Start::Zero => S::splat(0.0),
-                    Start::Bias(p) => S::splat(*p.add(r)),
-                    Start::Keep => S::load(outputs[r].add(k + v * S::LANES)),
-                    Start::Planes(list) => S::load(list.get_unchecked(r).wrapping_add(k + v * S::LANES)),
+                    Start::Bias(_) => S::splat(*rows.start[r]),
+                    Start::Keep | Start::Planes(..) => S::load(rows.start[r].wrapping_add(k + v * S::LANES)),
                 };
             }
         }
-        for (i, input) in inputs.iter().enumerate() {
+        for (i, input) in layer.inputs.iter().enumerate() {
             let mut x = [S::splat(0.0); V];
             for (v, x) in x.iter_mut().enumerate() {
                 *x = S::load(input.wrapping_add(k + v * S::LANES));
@@ -216,7 +228,7 @@ unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool, con
                 }
             }
             for (r, sum) in sum.iter_mut().enumerate() {
-                let weight = S::splat(*w.at.add(r * w.row_step + i * w.input_step));
+                let weight = S::splat(*rows.weights[r].add(i * layer.weights.input_step));
                 for v in 0..V {
                     sum[v] = S::fma(weight, x[v], sum[v]);
                 }
@@ -225,15 +237,14 @@ unsafe fn block<S: Simd, const R: usize, const V: usize, const SQUARE: bool, con
         if THEN != PRODUCTS {
             for (r, sum) in sum.iter().enumerate() {
                 for (v, &sum) in sum.iter().enumerate() {
-                    S::store(outputs[r].add(k + v * S::LANES), sum);
+                    S::store(rows.outputs[r].add(k + v * S::LANES), sum);
                 }
             }
         }
         if THEN != STORE {
             for p in 0..R / 2 {
-                let to = *to.get_unchecked(p);
                 for (v, (&a, &b)) in sum[2 * p].iter().zip(&sum[2 * p + 1]).enumerate() {
-                    S::store(to.add(k + v * S::LANES), S::mul(a, b));
+                    S::store(rows.products[2 * p].add(k + v * S::LANES), S::mul(a, b));
                 }
             }
         }

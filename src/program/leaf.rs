@@ -22,6 +22,9 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
     }
     pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
     pointers(products.iter().map(|&p| planes.value(p)), &mut lists.products);
+    if let Base::Tables(first) = base {
+        pointers((0..*rows).map(|r| tile.tables.feature(first + r).as_ptr()), &mut lists.tables);
+    }
     let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
     for segment in tile.segments {
         let Lists { write, products, features: from, fixed, scaled, tables, .. } = lists;
@@ -34,10 +37,9 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
             then: then::<SLOPES>(products),
             run: run_of(segment),
         };
-        if let Base::Tables(first) = base {
-            let at = |r: usize| tile.tables.feature(first + r).as_ptr().wrapping_add(segment.row - segment.column);
-            pointers((0..*rows).map(|r| at(r).wrapping_sub(segment.offset)), tables);
-            layer.start = Start::Planes(tables);
+        if let Base::Tables(_) = base {
+            let lag = (segment.row - segment.column) as isize;
+            layer.start = Start::Planes(tables, lag - segment.offset as isize);
         }
         // SAFETY: pointers are shifted so that pair k of the tile is entry k.
         unsafe {

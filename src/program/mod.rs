@@ -1,10 +1,12 @@
 //! The same kernel, compiled: values and pullbacks over tiles of pairs. One forward and one reverse pass serve every
 //! model. A program is immutable and shared; scratch is passed in. It knows kernels and points, not models.
 
+mod area;
 mod builder;
 mod compile;
 mod features;
 mod geometry;
+mod lag;
 mod lanes;
 mod leaf;
 mod outer;
@@ -24,10 +26,12 @@ use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::Kernel;
 use crate::threads::Threads;
+use area::Area;
 use features::Features;
 use geometry::{Meeting, Sides};
+use lag::{Lags, next_id};
 use step::{Coefficient, PointMap, Step};
-use tile::{Adjoint, Area, How, Output};
+use tile::{Adjoint, How, Output};
 
 /// Steps over planes with what they need.
 #[derive(Debug, Clone)]
@@ -52,6 +56,7 @@ struct Parts {
 /// A compiled kernel: values and pullbacks for given parameter values.
 #[derive(Debug, Clone)]
 pub struct Program {
+    id: u64,
     d: usize,
     parameters: usize,
     how: How,
@@ -63,13 +68,13 @@ pub struct Program {
 #[derive(Debug, Clone)]
 pub struct Inputs {
     points: Points,
-    lags: Option<Points>,
+    lags: Option<Lags>,
 }
 
 impl Inputs {
     /// Prepares points; a single column that ascends in equal steps is recognised, and its lags are shared.
     pub fn new(points: Points) -> Self {
-        let lags = regular(&points);
+        let lags = Lags::of(&points);
         Self { points, lags }
     }
 
@@ -89,23 +94,6 @@ impl Inputs {
     }
 }
 
-/// The distances from the first point, if a single column ascends in equal steps (to a few units of rounding).
-fn regular(x: &Points) -> Option<Points> {
-    let n = x.n();
-    if x.d() != 1 || n < 16 {
-        return None;
-    }
-    let column = x.column(0);
-    let step = (column[n - 1] - column[0]) / (n - 1) as f64;
-    let largest = column.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    let tolerance = 8.0 * f64::EPSILON * largest;
-    let even = |(i, &v): (usize, &f64)| (v - (column[0] + step * i as f64)).abs() <= tolerance;
-    if step <= 0.0 || tolerance > 1e-9 * step || !column.iter().enumerate().all(even) {
-        return None;
-    }
-    Points::from_column(&(0..n).map(|i| step * i as f64).collect::<Vec<_>>()).ok()
-}
-
 impl Program {
     /// Compiles a kernel for points with d coordinates.
     ///
@@ -120,7 +108,7 @@ impl Program {
             1 => Some(compile::compile(&units, &slots, d, true)?).filter(|p| p.lags.is_some()),
             _ => None,
         };
-        Ok(Program { d, parameters: params.len(), how: How::best(), code, lagged })
+        Ok(Program { id: next_id(), d, parameters: params.len(), how: How::best(), code, lagged })
     }
 
     /// The same program on other instructions, to compare them.
@@ -131,7 +119,7 @@ impl Program {
         if !Level::supported().contains(&level) {
             return Err(Error::option("level", format!("{level:?} is not supported by this machine")));
         }
-        self.how.level = level;
+        (self.how.level, self.id) = (level, next_id());
         Ok(self)
     }
 
@@ -143,7 +131,7 @@ impl Program {
         if pairs == 0 || pairs > planes::TILE || !pairs.is_multiple_of(lanes::WIDEST) {
             return Err(Error::option("pairs", format!("no tile of {pairs}: 8, 16, … {}", planes::TILE)));
         }
-        self.how.tile = pairs;
+        (self.how.tile, self.id) = (pairs, next_id());
         Ok(self)
     }
 
@@ -182,7 +170,7 @@ impl Program {
         check_matrix(k, x.n(), x.n(), stride)?;
         let (output, mut code) = (Output::matrix(k, stride), &self.code);
         if let (Some(parts), Some(lags)) = (&self.lagged, &x.lags) {
-            tile::lag_values(parts, self.how, theta, lags, scratch);
+            lag::values(parts, self.how, theta, (self.id, lags), scratch);
             code = &parts.pairs;
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
@@ -264,14 +252,14 @@ impl Program {
         };
         let code = lagged.map_or(&self.code, |(parts, _)| &parts.pairs);
         if let Some((parts, lags)) = lagged {
-            tile::lag_values(parts, self.how, theta, lags, scratch);
+            lag::values(parts, self.how, theta, (self.id, lags), scratch);
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
         tile::pullback(code, self.how, theta, area, Both::Same, job, gradient, points, scratch, threads);
         let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
         features::backward(&code.maps, &x.points, theta, rows, to, gradient, dx);
         if let Some((parts, lags)) = lagged {
-            tile::lag_pullback(parts, self.how, theta, lags, gradient, scratch);
+            lag::pullback(parts, self.how, theta, &lags.points, gradient, scratch);
         }
         Ok(())
     }

@@ -13,6 +13,37 @@ const PLANE: usize = TILE + 8;
 #[repr(C, align(64))]
 struct Line([f64; 8]);
 
+/// Numbers on cache lines of their own: what is added to by whole vectors should not lie across two of them.
+#[derive(Debug, Default)]
+pub(super) struct Aligned {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+impl Aligned {
+    /// So many noughts.
+    pub fn clear_to(&mut self, len: usize) {
+        self.lines.clear();
+        self.lines.resize(len.div_ceil(8), Line([0.0; 8]));
+        self.len = len;
+    }
+}
+
+impl std::ops::Deref for Aligned {
+    type Target = [f64];
+    fn deref(&self) -> &[f64] {
+        // SAFETY: lines are eight numbers each, and there are enough.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    }
+}
+
+impl std::ops::DerefMut for Aligned {
+    fn deref_mut(&mut self) -> &mut [f64] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    }
+}
+
 /// Memory for the planes of one tile. One a thread, used again and again.
 #[derive(Debug, Default)]
 pub(super) struct Planes {

@@ -1,21 +1,16 @@
-//! How a matrix is cut: into groups of columns (the unit of parallel work, the same whatever the number of threads),
-//! and these into tiles of pairs. Every group adds up its own gradient; groups are added in order at the end.
+//! Tiles of pairs, computed group by group (`area.rs`). Every group adds up its own gradient; groups are added in order at
+//! the end.
 
+use super::area::{Area, Cursor, Group};
 use super::features::Features;
-use super::geometry::{FeatureAdjoints, Meeting, Segment};
+use super::geometry::{FeatureAdjoints, Segment};
 use super::lanes::{Loops, WIDEST};
 use super::pass::{self, Lists, Sinks, Tile};
-use super::planes::{Planes, TILE};
+use super::planes::{Aligned, Planes, TILE};
 use super::simd::{self, Level, Work};
-use super::{Both, Code, Parts};
-use crate::data::Points;
+use super::{Both, Code};
 use crate::threads::Threads;
 use rayon::prelude::*;
-
-/// Pairs that are worth a group of their own (2,560 was slower for 144 points: handing over costs more than it brings).
-const GROUP: usize = 12_288;
-/// The most groups: more would only cost memory.
-const MOST_GROUPS: usize = 48;
 
 /// How tiles are computed.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +36,11 @@ pub struct Scratch {
     /// Values by lag and their adjoints, one after another.
     pub(super) tables: Features,
     /// Features of the lags, from the values to the pullback.
-    lags: Features,
-    table_adjoint: Vec<f64>,
+    pub(super) lags: Features,
+    /// Whose values the tables hold: program, lags and parameters.
+    pub(super) tables_of: (u64, u64),
+    pub(super) tables_at: Vec<f64>,
+    pub(super) table_adjoint: Vec<f64>,
     coefficients: Vec<f64>,
     workers: Vec<Worker>,
 }
@@ -62,78 +60,7 @@ struct Worker {
     gradient: Vec<f64>,
     row_adjoint: Vec<f64>,
     column_adjoint: Vec<f64>,
-    table_adjoint: Vec<f64>,
-}
-
-/// The pairs to visit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Area {
-    /// Rows j..n of every column j.
-    Lower(usize),
-    /// All rows of all columns.
-    All { rows: usize, columns: usize },
-    /// The pairs (i, i), as one column of n rows.
-    Diagonal(usize),
-}
-
-impl Area {
-    pub fn lower(n: usize) -> Self {
-        Self::Lower(n)
-    }
-
-    pub fn all(rows: usize, columns: usize) -> Self {
-        Self::All { rows, columns }
-    }
-
-    pub fn diagonal(n: usize) -> Self {
-        Self::Diagonal(n)
-    }
-
-    fn pairs(self) -> usize {
-        match self {
-            Area::Lower(n) => n * (n + 1) / 2,
-            Area::All { rows, columns } => rows * columns,
-            Area::Diagonal(n) => n,
-        }
-    }
-
-    /// Groups with about equally many pairs; depends on the area alone.
-    fn groups(self) -> Vec<Group> {
-        let count = (self.pairs() / GROUP).clamp(1, MOST_GROUPS);
-        match self {
-            Area::Diagonal(n) => vec![Group { columns: 0..1, rows: 0..n, lower: false }],
-            Area::All { rows, columns } if columns >= count || rows == 0 => {
-                let cut = |g: usize| g * columns / count;
-                (0..count).map(|g| Group { columns: cut(g)..cut(g + 1), rows: 0..rows, lower: false }).collect()
-            }
-            Area::All { rows, columns } => {
-                let cut = |g: usize| g * rows / count;
-                (0..count).map(|g| Group { columns: 0..columns, rows: cut(g)..cut(g + 1), lower: false }).collect()
-            }
-            Area::Lower(n) => {
-                // Columns 0..c hold n c − c(c−1)/2 pairs.
-                let before = |c: usize| n * c - c * c.saturating_sub(1) / 2;
-                let mut cuts = vec![0];
-                for g in 1..count {
-                    let target = self.pairs() / count * g;
-                    let mut c = *cuts.last().unwrap_or(&0);
-                    while c < n && before(c) < target {
-                        c += 1;
-                    }
-                    cuts.push(c);
-                }
-                cuts.push(n);
-                cuts.windows(2).map(|w| Group { columns: w[0]..w[1], rows: 0..n, lower: true }).collect()
-            }
-        }
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Group {
-    columns: std::ops::Range<usize>,
-    rows: std::ops::Range<usize>,
-    lower: bool,
+    table_adjoint: Aligned,
 }
 
 /// Where values go: one matrix an output, stored by columns.
@@ -151,6 +78,11 @@ unsafe impl Sync for Output {}
 impl Output {
     pub fn matrix(k: &mut [f64], stride: usize) -> Self {
         Self { at: k.as_mut_ptr(), stride, step: 0, len: k.len() }
+    }
+
+    /// One column for each output.
+    pub fn tables(values: &mut [f64], step: usize) -> Self {
+        Self { at: values.as_mut_ptr(), stride: 0, step, len: values.len() }
     }
 
     /// # Safety
@@ -203,8 +135,7 @@ impl Work for GroupWork<'_> {
             planes.silence();
             gradient.clear();
             gradient.resize(self.code.coefficients.len() * WIDEST, 0.0);
-            table_adjoint.clear();
-            table_adjoint.resize(self.tables.values.len(), 0.0);
+            table_adjoint.clear_to(self.tables.values.len());
             let wanted = *points || self.code.trained.contains(&true);
             row_adjoint.clear();
             row_adjoint.resize(if wanted { self.rows.values.len() } else { 0 }, 0.0);
@@ -262,47 +193,6 @@ impl Work for GroupWork<'_> {
                 }
             }
         }
-    }
-}
-
-/// Walks through the pairs of a group, a tile at a time.
-struct Cursor<'a> {
-    group: &'a Group,
-    meeting: Meeting,
-    tile: usize,
-    column: usize,
-    row: usize,
-}
-
-impl<'a> Cursor<'a> {
-    fn new(group: &'a Group, meeting: Meeting, tile: usize) -> Self {
-        let column = group.columns.start;
-        let row = if group.lower { column } else { group.rows.start };
-        Self { group, meeting, tile, column, row }
-    }
-
-    /// Fills the list with the next tile's segments; its length with padding.
-    #[inline(always)]
-    fn next_tile(&mut self, segments: &mut Vec<Segment>, lanes: usize) -> Option<usize> {
-        segments.clear();
-        let mut len = 0;
-        while self.column < self.group.columns.end && len < self.tile {
-            let left = self.group.rows.end - self.row;
-            let take = left.min(self.tile - len);
-            if take > 0 {
-                let padded = take.next_multiple_of(lanes);
-                // Pairwise, the column goes along with the row.
-                let column = if self.meeting == Meeting::Pairwise { self.row } else { self.column };
-                segments.push(Segment { offset: len, len: take, padded, row: self.row, column });
-                len += padded;
-                self.row += take;
-            }
-            if self.row >= self.group.rows.end {
-                self.column += 1;
-                self.row = if self.group.lower { self.column } else { self.group.rows.start };
-            }
-        }
-        (len > 0).then_some(len)
     }
 }
 
@@ -372,7 +262,7 @@ pub(super) fn pullback(
 }
 
 /// Adds what every group has, in the order of the groups; at least `len` entries, even where no group has any.
-fn add_up(workers: &[Worker], of: impl Fn(&Worker) -> &Vec<f64>, len: usize, into: &mut Vec<f64>) {
+fn add_up(workers: &[Worker], of: impl Fn(&Worker) -> &[f64], len: usize, into: &mut Vec<f64>) {
     let len = len.max(workers.iter().map(|w| of(w).len()).max().unwrap_or(0));
     into.clear();
     into.resize(len, 0.0);
@@ -386,45 +276,4 @@ fn add_up(workers: &[Worker], of: impl Fn(&Worker) -> &Vec<f64>, len: usize, int
 fn set_coefficients(code: &Code, theta: &[f64], into: &mut Vec<f64>) {
     into.clear();
     into.extend(code.coefficients.iter().map(|c| c.of(theta)));
-}
-
-/// Fills the tables: the lag program's outputs at every lag.
-pub(super) fn lag_values(parts: &Parts, how: How, theta: &[f64], lags: &Points, scratch: &mut Scratch) {
-    let Some(code) = &parts.lags else { return };
-    let n = lags.n();
-    let stride = n + super::features::PADDING;
-    let mut tables = std::mem::take(&mut scratch.tables);
-    tables.n = n;
-    tables.stride = stride;
-    tables.values.clear();
-    tables.values.resize(code.outputs.len() * stride, 0.0);
-    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
-    scratch.rows.compute(&code.maps, code.features, lags, theta);
-    let output = Output { at: tables.values.as_mut_ptr(), stride: 0, step: stride, len: tables.values.len() };
-    let area = Area::all(n, 1);
-    // Every lag is the distance from the origin, which is the first point itself.
-    values(code, how, theta, area, Both::Same, &output, scratch, Threads::One);
-    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
-    scratch.tables = tables;
-}
-
-/// From the adjoints of the tables, left by the pullback of the pairs, to the gradient. The values by lag must have gone
-/// before.
-pub(super) fn lag_pullback(
-    parts: &Parts,
-    how: How,
-    theta: &[f64],
-    lags: &Points,
-    gradient: &mut [f64],
-    scratch: &mut Scratch,
-) {
-    let Some(code) = &parts.lags else { return };
-    let (tables, adjoint) = (std::mem::take(&mut scratch.tables), std::mem::take(&mut scratch.table_adjoint));
-    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
-    let job = Adjoint::Tables(&adjoint, tables.stride);
-    let area = Area::all(lags.n(), 1);
-    pullback(code, how, theta, area, Both::Same, job, gradient, false, scratch, Threads::One);
-    super::features::backward(&code.maps, lags, theta, &scratch.rows, &scratch.row_adjoint, gradient, None);
-    std::mem::swap(&mut scratch.rows, &mut scratch.lags);
-    (scratch.tables, scratch.table_adjoint) = (tables, adjoint);
 }

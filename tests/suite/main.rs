@@ -9,6 +9,7 @@ mod iterative;
 mod kernels;
 mod kit;
 mod learning;
+mod linalg;
 mod models;
 mod optim;
 mod paper;

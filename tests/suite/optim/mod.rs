@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod arrive;
+mod beside;
 mod limits;
 mod non_finite;
 mod restarts;

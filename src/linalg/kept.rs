@@ -1,0 +1,166 @@
+//! Products that come again and again, with memory that is kept between them: Σ AᵀA over chunks of rows, and chunks times a
+//! matrix that stays the same. By slabs where the machine has the instructions, else by the library.
+
+use super::Matrix;
+use super::product;
+#[cfg(target_arch = "x86_64")]
+use super::{
+    blocked::available,
+    slabs::{Packed, Sum},
+};
+use crate::threads::Threads;
+
+/// Below this many rows or columns a second thread costs more than it brings.
+#[cfg(target_arch = "x86_64")]
+const LEAST: usize = 128;
+
+#[cfg(target_arch = "x86_64")]
+fn parallel(threads: Threads, a: &Matrix) -> bool {
+    threads == Threads::All && a.rows().min(a.columns()) >= LEAST && rayon::current_num_threads() > 1
+}
+
+/// Σ AᵀA, its lower triangle.
+#[derive(Debug, Default)]
+pub struct Gram {
+    sum: Adding,
+    /// Memory for the next sum.
+    #[cfg(target_arch = "x86_64")]
+    spare: [Matrix; 2],
+}
+
+#[derive(Debug)]
+enum Adding {
+    Library(Matrix),
+    #[cfg(target_arch = "x86_64")]
+    Slabs(Sum),
+}
+
+impl Default for Adding {
+    fn default() -> Self {
+        Self::Library(Matrix::default())
+    }
+}
+
+impl Gram {
+    /// Begins anew, for matrices of m columns.
+    pub fn begin(&mut self, m: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if available() {
+            if let Adding::Slabs(sum) = std::mem::take(&mut self.sum) {
+                self.spare = sum.into_memory();
+            }
+            let [memory, room] = std::mem::take(&mut self.spare);
+            self.sum = Adding::Slabs(Sum::new(m, memory, room));
+            return;
+        }
+        self.sum = Adding::Library(Matrix::zeros(m, m));
+    }
+
+    /// Adds AᵀA.
+    pub fn add(&mut self, a: &Matrix, threads: Threads) {
+        match &mut self.sum {
+            Adding::Library(sum) => product::add_gram(sum, a, threads),
+            #[cfg(target_arch = "x86_64")]
+            Adding::Slabs(sum) => sum.add(a, parallel(threads, a)),
+        }
+    }
+
+    /// The sum; the next one begins anew.
+    pub fn finish(&mut self, threads: Threads) -> Matrix {
+        let _ = threads;
+        match std::mem::take(&mut self.sum) {
+            Adding::Library(sum) => sum,
+            #[cfg(target_arch = "x86_64")]
+            Adding::Slabs(mut sum) => {
+                let out = sum.matrix(threads == Threads::All && rayon::current_num_threads() > 1);
+                self.spare = sum.into_memory();
+                out
+            }
+        }
+    }
+}
+
+/// A matrix that others are multiplied by.
+#[derive(Debug)]
+pub struct Right(Kept);
+
+#[derive(Debug)]
+enum Kept {
+    Library(Matrix),
+    #[cfg(target_arch = "x86_64")]
+    Slabs(Packed),
+}
+
+impl Right {
+    /// Makes a matrix ready.
+    pub fn new(b: Matrix, threads: Threads) -> Self {
+        let _ = threads;
+        #[cfg(target_arch = "x86_64")]
+        if available() {
+            return Self(Kept::Slabs(Packed::new(&b, parallel(threads, &b))));
+        }
+        Self(Kept::Library(b))
+    }
+
+    /// C ← A B
+    pub fn multiply(&mut self, c: &mut Matrix, a: &Matrix, threads: Threads) {
+        match &mut self.0 {
+            Kept::Library(b) => product::multiply(c, a, b, threads),
+            #[cfg(target_arch = "x86_64")]
+            Kept::Slabs(b) => b.multiply(c, a, parallel(threads, a)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wave(rows: usize, columns: usize, shift: f64) -> Matrix {
+        Matrix::from_fn(rows, columns, |i, j| (1.3 * i as f64 + 0.7 * (j * j) as f64 + shift).sin())
+    }
+
+    fn close(a: &Matrix, lower: bool, what: &str, entry: impl Fn(usize, usize) -> f64) {
+        for j in 0..a.columns() {
+            for i in (if lower { j } else { 0 })..a.rows() {
+                let (a, b) = (a[(i, j)], entry(i, j));
+                assert!((a - b).abs() < 1e-11, "{what}, ({i}, {j}): {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn sums_and_products_are_what_their_formulas_say_and_the_same_bits_on_any_threads() {
+        for m in [0, 1, 2, 5, 12, 13, 96, 130, 193, 250] {
+            let chunks = [0, 1, 3, 47, 192, 193, 401].map(|rows| wave(rows, m, rows as f64));
+            let sum = |threads| {
+                let mut gram = Gram::default();
+                // Twice, so that the second meets memory with something in it.
+                for _ in 0..2 {
+                    gram.begin(m);
+                    chunks.iter().for_each(|a| gram.add(a, threads));
+                }
+                gram.finish(threads)
+            };
+            let (one, all) = (sum(Threads::One), sum(Threads::All));
+            let term = |a: &Matrix, i, j| (0..a.rows()).map(|r| a[(r, i)] * a[(r, j)]).sum::<f64>();
+            close(&one, true, &format!("gram of {m}"), |i, j| chunks.iter().map(|a| term(a, i, j)).sum());
+            assert!((0..m).all(|j| (j..m).all(|i| one[(i, j)].to_bits() == all[(i, j)].to_bits())), "bits at {m}");
+
+            let b = wave(m, m + 3, 0.5);
+            let (mut alone, mut beside) = (Right::new(b.clone(), Threads::One), Right::new(b.clone(), Threads::All));
+            for a in &chunks {
+                let (mut c, mut d) = (wave(3, 900, 0.0), Matrix::default());
+                alone.multiply(&mut c, a, Threads::One);
+                beside.multiply(&mut d, a, Threads::All);
+                let entry = |i, j| (0..m).map(|k| a[(i, k)] * b[(k, j)]).sum::<f64>();
+                let size = (c.rows(), c.columns());
+                assert_eq!(size, (a.rows(), m + 3));
+                if m > 0 {
+                    close(&c, false, &format!("product of {} by {m}", a.rows()), entry);
+                }
+                assert!((0..size.1).all(|j| (0..size.0).all(|i| c[(i, j)].to_bits() == d[(i, j)].to_bits())));
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What is visited of a matrix and in which order: groups of columns, the unit of parallel work, the same whatever the
+//! number of threads, and the tiles of a group.
+
+use super::geometry::{Meeting, Segment};
+
+/// Pairs that are worth a group of their own (2,560 and 4,500 were slower for 144 points: handing over costs more than it
+/// brings).
+const GROUP: usize = 12_288;
+/// The most groups: more would only cost memory.
+const MOST_GROUPS: usize = 48;
+
+/// The pairs to visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Area {
+    /// Rows j..n of every column j.
+    Lower(usize),
+    /// All rows of all columns.
+    All { rows: usize, columns: usize },
+    /// The pairs (i, i), as one column of n rows.
+    Diagonal(usize),
+}
+
+impl Area {
+    pub fn lower(n: usize) -> Self {
+        Self::Lower(n)
+    }
+
+    pub fn all(rows: usize, columns: usize) -> Self {
+        Self::All { rows, columns }
+    }
+
+    pub fn diagonal(n: usize) -> Self {
+        Self::Diagonal(n)
+    }
+
+    fn pairs(self) -> usize {
+        match self {
+            Area::Lower(n) => n * (n + 1) / 2,
+            Area::All { rows, columns } => rows * columns,
+            Area::Diagonal(n) => n,
+        }
+    }
+
+    /// Groups with about equally many pairs; depends on the area alone.
+    pub fn groups(self) -> Vec<Group> {
+        let count = (self.pairs() / GROUP).clamp(1, MOST_GROUPS);
+        match self {
+            Area::Diagonal(n) => vec![Group { columns: 0..1, rows: 0..n, lower: false }],
+            Area::All { rows, columns } if columns >= count || rows == 0 => {
+                let cut = |g: usize| g * columns / count;
+                (0..count).map(|g| Group { columns: cut(g)..cut(g + 1), rows: 0..rows, lower: false }).collect()
+            }
+            Area::All { rows, columns } => {
+                let cut = |g: usize| g * rows / count;
+                (0..count).map(|g| Group { columns: 0..columns, rows: cut(g)..cut(g + 1), lower: false }).collect()
+            }
+            Area::Lower(n) => {
+                // Columns 0..c hold n c − c(c−1)/2 pairs.
+                let before = |c: usize| n * c - c * c.saturating_sub(1) / 2;
+                let mut cuts = vec![0];
+                for g in 1..count {
+                    let target = self.pairs() / count * g;
+                    let mut c = *cuts.last().unwrap_or(&0);
+                    while c < n && before(c) < target {
+                        c += 1;
+                    }
+                    cuts.push(c);
+                }
+                cuts.push(n);
+                cuts.windows(2).map(|w| Group { columns: w[0]..w[1], rows: 0..n, lower: true }).collect()
+            }
+        }
+    }
+}
+
+/// Some columns of an area.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    columns: std::ops::Range<usize>,
+    rows: std::ops::Range<usize>,
+    lower: bool,
+}
+
+/// Walks through the pairs of a group, a tile at a time.
+pub(super) struct Cursor<'a> {
+    group: &'a Group,
+    meeting: Meeting,
+    tile: usize,
+    column: usize,
+    row: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub fn new(group: &'a Group, meeting: Meeting, tile: usize) -> Self {
+        let column = group.columns.start;
+        let row = if group.lower { column } else { group.rows.start };
+        Self { group, meeting, tile, column, row }
+    }
+
+    /// Fills the list with the next tile's segments; its length with padding.
+    #[inline(always)]
+    pub fn next_tile(&mut self, segments: &mut Vec<Segment>, lanes: usize) -> Option<usize> {
+        segments.clear();
+        let mut len = 0;
+        while self.column < self.group.columns.end && len < self.tile {
+            let left = self.group.rows.end - self.row;
+            let take = left.min(self.tile - len);
+            if take > 0 {
+                let padded = take.next_multiple_of(lanes);
+                // Pairwise, the column goes along with the row.
+                let column = if self.meeting == Meeting::Pairwise { self.row } else { self.column };
+                segments.push(Segment { offset: len, len: take, padded, row: self.row, column });
+                len += padded;
+                self.row += take;
+            }
+            if self.row >= self.group.rows.end {
+                self.column += 1;
+                self.row = if self.group.lower { self.column } else { self.group.rows.start };
+            }
+        }
+        (len > 0).then_some(len)
+    }
+}
