@@ -43,6 +43,8 @@ const STARTS: usize = 2;
 const MOST_COUNTED: usize = 12;
 /// How much a difference of the penalised evidence counts: all of it would trust the model that fits the past.
 const EVIDENCE: f64 = 0.1;
+/// Evidence grows with the rows, what it says about the future does not: beyond this many it counts as if of so many.
+const PLENTY: f64 = 100.0;
 /// A link whose best evidence is lower by this much is not tried with the asked kernel.
 const CLEAR: f64 = 10.0;
 /// By which power of the error of past forecasts a weight falls.
@@ -229,7 +231,7 @@ impl Question<'_> {
         Ok(Chosen { model, evidence, rolling })
     }
 
-    /// exp(c · penalised evidence) · error⁻ᵖ, the error relative to the others' at each origin.
+    /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin.
     fn weights(&self, runners: &[Runner], origins: &[Origin]) -> Vec<f64> {
         let n = self.data.n() as f64;
         let penalised = |r: &Runner| {
@@ -237,7 +239,8 @@ impl Question<'_> {
             r.evidence - 0.5 * count * n.ln()
         };
         let best = runners.iter().map(penalised).fold(f64::NEG_INFINITY, f64::max);
-        let mut logs: Vec<f64> = runners.iter().map(|r| EVIDENCE * (penalised(r) - best)).collect();
+        let scale = EVIDENCE * (PLENTY / n).min(1.0);
+        let mut logs: Vec<f64> = runners.iter().map(|r| scale * (penalised(r) - best)).collect();
         for (o, origin) in origins.iter().enumerate() {
             let truth = &self.data.y()[origin.at..origin.at + origin.steps];
             let error = |r: &Runner| -> Option<f64> {
