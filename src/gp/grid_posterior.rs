@@ -182,7 +182,7 @@ impl GridProcess<'_> {
             let mut turned = Vec::new();
             let room = &mut KronScratch::default();
             kron_apply(&spectrum.vectors(), Side::Transposed, &y, &mut turned, room, Threads::One);
-            let solved = holes.solve(spectrum, turned, &y, limits, Threads::One);
+            let solved = holes.solve(spectrum, turned, &y, None, limits, Threads::One);
             let turned: Vec<f64> = solved.alpha.iter().zip(&spectrum.lambda).map(|(a, l)| a * l).collect();
             let mean = back(spectrum, &turned, Threads::One);
             f.iter().zip(&mean).map(|(f, m)| (f - m) * (f - m)).collect::<Vec<f64>>()
