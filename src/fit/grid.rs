@@ -71,8 +71,10 @@ pub struct GridRestart {
     pub start: usize,
     /// Noise variance, of channels with deviation 1.
     pub noise: f64,
-    /// Its weight in the result.
+    /// Its weight in what holes are filled with; of any sign.
     pub weight: f64,
+    /// Its share in the deviations and at observed cells, not negative.
+    pub share: f64,
     /// The log marginal likelihood it reached, as it is optimised.
     pub log_marginal_likelihood: f64,
     /// Mean squared error, relative to the variance, in holes made for the purpose in observed places;
@@ -263,6 +265,7 @@ impl GridFit {
                     log_marginal_likelihood: -outcome.value,
                     trial,
                     weight: 0.0,
+                    share: 0.0,
                     iterations: outcome.iterations,
                     evaluations: outcome.evaluations,
                     steps: process.account.steps,
@@ -289,7 +292,7 @@ impl GridFit {
             let last = "the objective is not finite at the start".to_string();
             return Err(ErrorKind::NoRestartSucceeded { tried: self.starts.max(1), last }.into());
         }
-        weigh::weigh(&mut members, &truth);
+        weigh::weigh(&mut members, &truth, &work.sizes(&trials, grid));
         self.fill(&work, grid, members, clock)
     }
 }

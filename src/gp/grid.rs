@@ -132,6 +132,13 @@ impl<'a> GridProcess<'a> {
         self
     }
 
+    /// The same process on the calling thread alone, for whoever runs several beside each other.
+    #[must_use]
+    pub fn on_one_thread(mut self) -> Self {
+        self.threads = Threads::One;
+        self
+    }
+
     /// The same process where missing cells are imaginary observations of nought with this noise variance, instead of
     /// no observations at all.
     #[must_use]
