@@ -231,9 +231,8 @@ fn trial_holes(grid: &Grid) -> Vec<Vec<bool>> {
     let count = each.saturating_pow(shape.len() as u32).min(PLACES as usize);
     let mut found: Vec<(Vec<f64>, Vec<bool>)> = Vec::new();
     for k in 0..count {
-        let corner: Vec<usize> = (0..shape.len())
-            .map(|a| k / each.pow(a as u32) % each * (shape[a] - size[a]) / (each - 1))
-            .collect();
+        let corner: Vec<usize> =
+            (0..shape.len()).map(|a| k / each.pow(a as u32) % each * (shape[a] - size[a]) / (each - 1)).collect();
         let inside = |i: usize| {
             (0..shape.len()).all(|a| (corner[a]..corner[a] + size[a]).contains(&(i / right(a) % shape[a])))
         };
