@@ -89,7 +89,7 @@ impl Moments {
 
 /// How much members count, by how they fill the trial holes together. *Shares* are not negative and add up to one at most.
 /// *Weights* lie around them and may have any sign: several kernels of one product each can together say what none of
-/// them can, and the evidence makes all of them too cautious. How far they may stray is what fills each trial hole best
+/// them can, and each may be too cautious or too bold. How far they may stray is what fills each trial hole best
 /// when it is left out; with a single trial, not at all. Without a trial the highest evidence has it all.
 pub(super) fn weigh(members: &mut [Member], truth: &[f64], trials: &[usize]) {
     let n = members.len();
