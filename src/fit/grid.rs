@@ -1,5 +1,8 @@
 //! Fits a kernel for each axis of a grid, and fills its holes.
 
+mod fill;
+mod weigh;
+
 use super::grid_work::{Work, trials};
 use super::objective::Priors;
 use super::start::StartFrom;
@@ -7,7 +10,7 @@ use crate::data::Grid;
 use crate::error::{ErrorKind, Result};
 use crate::gp::Variances;
 use crate::kernel::{Kernel, Task};
-use crate::linalg::{ConjugateGradients, dot};
+use crate::linalg::ConjugateGradients;
 use crate::optim::{Lbfgs, Limits, Optimizer, Progress, Stop};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -68,8 +71,10 @@ pub struct GridRestart {
     pub start: usize,
     /// Noise variance, of channels with deviation 1.
     pub noise: f64,
-    /// Its weight in the result.
+    /// Its weight in what holes are filled with; of any sign.
     pub weight: f64,
+    /// Its share in the deviations and at observed cells, not negative.
+    pub share: f64,
     /// The log marginal likelihood it reached, as it is optimised.
     pub log_marginal_likelihood: f64,
     /// Mean squared error, relative to the variance, in holes made for the purpose in observed places;
@@ -244,7 +249,7 @@ impl GridFit {
                 let bounds = work.bounds(floor);
                 let optimizer: Optimizer =
                     Lbfgs { history: 20, longest_step: Some(1.0), bounds, ..Lbfgs::default() }.into();
-                let mut process = work.process(grid)?;
+                let mut process = work.process(grid)?.going_on();
                 let mut objective = |raw: &[f64], out: &mut [f64]| work.objective(&mut process, raw, out);
                 let mut observer = |p: &Progress<'_>| watch(index, p);
                 let outcome = optimizer.minimize(&mut objective, raw, &limits, &mut observer)?;
@@ -253,13 +258,14 @@ impl GridFit {
                 }
                 let (theta, noise) = work.values(&outcome.theta);
                 let filled = work.filled(&trials, grid, &theta, noise)?;
-                let trial = share_left(&truth, &filled);
+                let trial = weigh::share_left(&truth, &filled);
                 let restart = GridRestart {
                     start: index,
                     noise,
                     log_marginal_likelihood: -outcome.value,
                     trial,
                     weight: 0.0,
+                    share: 0.0,
                     iterations: outcome.iterations,
                     evaluations: outcome.evaluations,
                     steps: process.account.steps,
@@ -286,190 +292,7 @@ impl GridFit {
             let last = "the objective is not finite at the start".to_string();
             return Err(ErrorKind::NoRestartSucceeded { tried: self.starts.max(1), last }.into());
         }
-        weigh(&mut members, &truth);
+        weigh::weigh(&mut members, &truth, &work.sizes(&trials, grid));
         self.fill(&work, grid, members, clock)
-    }
-
-    /// Every cell, as the members that count see it together.
-    fn fill(&self, work: &Work, grid: &Grid, members: Vec<Member>, clock: Instant) -> Result<GridModel> {
-        let cells = grid.observed().len();
-        let total: f64 = members.iter().map(|m| m.restart.weight).sum();
-        // What is left is the prior's: mean 0 and variance 1.
-        let left = (1.0 - total).max(0.0);
-        let mut mean = vec![vec![0.0; cells]; grid.channels().len()];
-        let mut square = vec![vec![left; cells]; grid.channels().len()];
-        let mut variances = None;
-        let by = |m: &&Member| m.restart.weight;
-        let first = members.iter().enumerate().max_by(|a, b| by(&a.1).total_cmp(&by(&b.1)).then(b.0.cmp(&a.0)));
-        let best = first.map_or(0, |(i, _)| i);
-        let mut evidence = (f64::NAN, false);
-        for (i, member) in members.iter().enumerate().filter(|(_, m)| m.restart.weight > 0.0) {
-            let (theta, noise) = work.values(&member.raw);
-            let limits = ConjugateGradients { tolerance: 1e-7, steps: 2000 };
-            let mut process = work.process(grid)?.with_limits(limits);
-            let weight = member.restart.weight;
-            let said = match self.deviations {
-                Deviations::None => process.mean(&theta, noise)?,
-                Deviations::All => {
-                    let posterior = process.posterior(&theta, noise, self.seed)?;
-                    for square in &mut square {
-                        square.iter_mut().zip(&posterior.variance).for_each(|(s, v)| *s += weight * v);
-                    }
-                    if i == best {
-                        evidence = (posterior.evidence.unwrap_or(f64::NAN), posterior.evidence.is_some());
-                        variances = Some(posterior.variances);
-                    }
-                    posterior.mean
-                }
-            };
-            if i == best && !evidence.1 {
-                evidence.0 = process.evidence(&theta, noise)?;
-            }
-            for ((mean, square), said) in mean.iter_mut().zip(&mut square).zip(&said) {
-                for ((m, s), v) in mean.iter_mut().zip(square).zip(said) {
-                    *m += weight * v;
-                    *s += weight * v * v;
-                }
-            }
-        }
-        // Dividing a channel by its width multiplies densities by it.
-        let each = (cells - grid.missing().len()) as f64;
-        let jacobian: f64 = work.scales.iter().map(|(_, width)| each * width.ln()).sum();
-        let sd = match self.deviations {
-            Deviations::None => None,
-            Deviations::All => {
-                let of = |c: usize| {
-                    let width = work.scales[c].1;
-                    mean[c].iter().zip(&square[c]).map(|(m, s)| width * (s - m * m).max(0.0).sqrt()).collect()
-                };
-                Some((0..mean.len()).map(of).collect())
-            }
-        };
-        let (theta, noise) = work.values(&members[best].raw);
-        Ok(GridModel {
-            kernels: work.with_values(&theta)?,
-            noise,
-            mean: mean.iter().zip(&work.scales).map(|(m, (c, w))| m.iter().map(|m| c + w * m).collect()).collect(),
-            sd,
-            variances,
-            log_marginal_likelihood: evidence.0 - jacobian,
-            exact: evidence.1,
-            iterations: members.iter().map(|m| m.restart.iterations).sum(),
-            restarts: members.into_iter().map(|m| m.restart).collect(),
-            best,
-            seconds: clock.elapsed().as_secs_f64(),
-        })
-    }
-}
-
-/// The preference for small weights, in units of Σ truth².
-const RIDGE: f64 = 0.01;
-
-/// Mean squared error over mean square about the mean; nothing where there was no trial.
-fn share_left(truth: &[f64], said: &[f64]) -> Option<f64> {
-    let mean = truth.iter().sum::<f64>() / truth.len().max(1) as f64;
-    let total: f64 = truth.iter().map(|t| (t - mean).powi(2)).sum();
-    let error: f64 = truth.iter().zip(said).map(|(t, s)| (t - s).powi(2)).sum();
-    (total > 0.0).then(|| error / total)
-}
-
-/// Weights that fill the trial holes best together: least squares with weights that are not negative, and a slight
-/// preference for small ones. Without a trial the highest evidence has all the weight.
-fn weigh(members: &mut [Member], truth: &[f64]) {
-    let n = members.len();
-    if truth.is_empty() {
-        let value = |m: &Member| m.restart.log_marginal_likelihood;
-        let best = (0..n).max_by(|&a, &b| value(&members[a]).total_cmp(&value(&members[b])).then(b.cmp(&a)));
-        members[best.unwrap_or(0)].restart.weight = 1.0;
-        return;
-    }
-    // ½ wᵀ(G + rI)w − bᵀw over w ≥ 0, Σw ≤ 1, by projected gradients, in units of Σ truth².
-    let scale = dot(truth, truth).max(f64::MIN_POSITIVE);
-    let product = |i: usize, j: usize| dot(&members[i].filled, &members[j].filled) / scale;
-    let gram: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| product(i, j)).collect()).collect();
-    let right: Vec<f64> = members.iter().map(|m| dot(&m.filled, truth) / scale).collect();
-    let steepest = gram.iter().map(|row| row.iter().map(|v| v.abs()).sum::<f64>()).fold(0.0, f64::max) + RIDGE;
-    let mut w = vec![0.0; n];
-    for _ in 0..5000 {
-        let slope = |i: usize| dot(&gram[i], &w) + RIDGE * w[i] - right[i];
-        let next: Vec<f64> = (0..n).map(|i| w[i] - slope(i) / steepest).collect();
-        w = onto_simplex(next);
-    }
-    // What hardly counts is not worth its time.
-    w.iter_mut().filter(|w| **w < 0.02).for_each(|w| *w = 0.0);
-    if w.iter().all(|w| *w == 0.0) {
-        let trial = |i: usize| members[i].restart.trial.unwrap_or(f64::INFINITY);
-        let best = (0..n).min_by(|&a, &b| trial(a).total_cmp(&trial(b)));
-        w[best.unwrap_or(0)] = 1.0;
-    }
-    members.iter_mut().zip(w).for_each(|(m, w)| m.restart.weight = w);
-}
-
-/// The nearest point with w ≥ 0 and Σw ≤ 1.
-fn onto_simplex(w: Vec<f64>) -> Vec<f64> {
-    let cut = |by: f64| w.iter().map(|v| (v - by).max(0.0)).collect::<Vec<f64>>();
-    let inside = cut(0.0);
-    if inside.iter().sum::<f64>() <= 1.0 {
-        return inside;
-    }
-    let mut sorted = w.clone();
-    sorted.sort_by(|a, b| b.total_cmp(a));
-    let (mut sum, mut by) = (0.0, 0.0);
-    for (i, v) in sorted.iter().enumerate() {
-        sum += v;
-        let level = (sum - 1.0) / (i + 1) as f64;
-        if *v > level {
-            by = level;
-        }
-    }
-    cut(by)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn member(filled: &[f64]) -> Member {
-        let restart = GridRestart {
-            start: 0,
-            noise: 0.1,
-            weight: 0.0,
-            log_marginal_likelihood: 0.0,
-            trial: None,
-            iterations: 1,
-            evaluations: 1,
-            steps: 0,
-        };
-        Member { raw: vec![], filled: filled.to_vec(), restart }
-    }
-
-    fn weights(members: &[&[f64]], truth: &[f64]) -> Vec<f64> {
-        let mut members: Vec<Member> = members.iter().map(|m| member(m)).collect();
-        weigh(&mut members, truth);
-        members.iter().map(|m| m.restart.weight).collect()
-    }
-
-    #[test]
-    fn weights_go_to_whoever_fills_the_trials() {
-        let truth: Vec<f64> = (0..50).map(|i| f64::from(i).sin()).collect();
-        let noise: Vec<f64> = (0..50).map(|i| (f64::from(i) * 7.7).cos()).collect();
-        let half: Vec<f64> = truth.iter().zip(&noise).map(|(t, n)| t + 0.4 * n).collect();
-        let other: Vec<f64> = truth.iter().zip(&noise).map(|(t, n)| t - 0.4 * n).collect();
-        let alone = weights(&[&noise, &truth], &truth);
-        assert!(alone[0] < 0.05 && alone[1] > 0.9, "{alone:?}");
-        // Errors that cancel are worth an average.
-        let both = weights(&[&half, &other], &truth);
-        assert!((both[0] - both[1]).abs() < 0.1 && both[0] + both[1] > 0.9, "{both:?}");
-        // One that helps nobody counts alone rather than not at all.
-        let against: Vec<f64> = truth.iter().map(|t| -t).collect();
-        assert_eq!(weights(&[&against], &truth), [1.0]);
-        assert_eq!(weights(&[&truth, &truth], &[]), [1.0, 0.0]);
-    }
-
-    #[test]
-    fn the_nearest_point_of_the_simplex() {
-        assert_eq!(onto_simplex(vec![0.2, -1.0, 0.3]), [0.2, 0.0, 0.3]);
-        let w = onto_simplex(vec![2.0, 1.5, -1.0]);
-        assert!((w[0] - 0.75).abs() < 1e-12 && (w[1] - 0.25).abs() < 1e-12 && w[2] == 0.0, "{w:?}");
     }
 }

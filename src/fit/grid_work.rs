@@ -13,9 +13,14 @@ use crate::kernel::{Kernel, Role, Transform};
 use crate::linalg::ConjugateGradients;
 use crate::optim::Bounds;
 use crate::program::Program;
+use rayon::prelude::*;
 
 /// The most trial holes.
 const TRIALS: usize = 6;
+/// The most places where one may be.
+const PLACES: f64 = 243.0;
+/// A trial's error hardly changes with what is left at this residual.
+const TRIAL: ConjugateGradients = ConjugateGradients { tolerance: 1e-3, steps: 300 };
 
 pub(super) struct Work<'a> {
     fit: &'a GridFit,
@@ -158,16 +163,19 @@ impl<'a> Work<'a> {
         trials.iter().flat_map(|t| self.y.iter().flat_map(|y| pick(y, &hidden(t))).collect::<Vec<_>>()).collect()
     }
 
-    /// The same, as parameters fill them.
+    /// How many values belong to each trial.
+    pub fn sizes(&self, trials: &[Grid], grid: &Grid) -> Vec<usize> {
+        trials.iter().map(|part| self.y.len() * hidden_cells(grid, part).len()).collect()
+    }
+
+    /// The same values, as parameters fill them. Trials run beside each other.
     pub fn filled(&self, trials: &[Grid], grid: &Grid, theta: &[f64], noise: f64) -> Result<Vec<f64>> {
-        let mut all = Vec::new();
-        for part in trials {
-            let limits = ConjugateGradients { tolerance: 1e-4, steps: 300 };
-            let mean = self.process(part)?.with_limits(limits).mean(theta, noise)?;
+        let one = |part: &Grid| {
+            let mean = self.process(part)?.with_limits(TRIAL).on_one_thread().mean(theta, noise)?;
             let hidden = hidden_cells(grid, part);
-            mean.iter().for_each(|mean| all.extend(pick(mean, &hidden)));
-        }
-        Ok(all)
+            Ok(mean.iter().flat_map(|mean| pick(mean, &hidden)).collect())
+        };
+        Ok(trials.par_iter().map(one).collect::<Result<Vec<Vec<f64>>>>()?.concat())
     }
 }
 
@@ -218,26 +226,40 @@ fn trial_holes(grid: &Grid) -> Vec<Vec<bool>> {
     if missing.is_empty() || (0..shape.len()).any(|a| 2 * size[a] > shape[a]) {
         return vec![];
     }
-    // Places along each axis: near both ends and in the middle, in every combination.
-    let count = 3usize.saturating_pow(shape.len() as u32).min(243);
-    let mut found = Vec::new();
+    // Places along each axis, in every combination.
+    let each = PLACES.powf(1.0 / shape.len() as f64).floor().max(2.0) as usize;
+    let count = each.saturating_pow(shape.len() as u32).min(PLACES as usize);
+    let mut found: Vec<(Vec<f64>, Vec<bool>)> = Vec::new();
     for k in 0..count {
-        let corner: Vec<usize> = (0..shape.len())
-            .map(|a| {
-                let share = [0.15, 0.85, 0.5][k / 3usize.pow(a as u32) % 3];
-                (share * (shape[a] - size[a]) as f64) as usize
-            })
-            .collect();
+        let corner: Vec<usize> =
+            (0..shape.len()).map(|a| k / each.pow(a as u32) % each * (shape[a] - size[a]) / (each - 1)).collect();
         let inside = |i: usize| {
             (0..shape.len()).all(|a| (corner[a]..corner[a] + size[a]).contains(&(i / right(a) % shape[a])))
         };
         let hidden: Vec<bool> = (0..grid.observed().len()).map(inside).collect();
         if hidden.iter().zip(grid.observed()).all(|(hide, seen)| !hide || *seen) {
-            found.push(hidden);
-        }
-        if found.len() == TRIALS {
-            break;
+            found.push(((0..shape.len()).map(|a| corner[a] as f64 / size[a] as f64).collect(), hidden));
         }
     }
-    found
+    // First the one that is most like a hole: seen from all sides. Then whoever is farthest from those before.
+    let margin = |corner: &[f64]| {
+        let ends = (0..shape.len()).map(|a| (shape[a] - size[a]) as f64 / size[a] as f64);
+        corner.iter().zip(ends).map(|(c, end)| c.min(end - c)).fold(f64::INFINITY, f64::min)
+    };
+    let gap = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max).min(1.0);
+    let mut chosen: Vec<(Vec<f64>, Vec<bool>)> = Vec::new();
+    while chosen.len() < TRIALS {
+        let worth = |corner: &[f64]| {
+            let near = chosen.iter().map(|c| gap(&c.0, corner)).fold(f64::INFINITY, f64::min);
+            (near, margin(corner))
+        };
+        let better = |a: (f64, f64), b: (f64, f64)| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1));
+        let next = (0..found.len()).max_by(|&a, &b| better(worth(&found[a].0), worth(&found[b].0)).then(b.cmp(&a)));
+        // Half of a hole of its own, at least.
+        match next.filter(|&i| worth(&found[i].0).0 >= 0.5) {
+            Some(next) => chosen.push(found.swap_remove(next)),
+            None => break,
+        }
+    }
+    chosen.into_iter().map(|c| c.1).collect()
 }

@@ -43,6 +43,9 @@ pub struct GridProcess<'a> {
     y: Vec<Vec<f64>>,
     holes: Holes,
     limits: ConjugateGradients,
+    /// Whether a solution starts from the one before, and that one for every channel.
+    goes_on: bool,
+    before: Vec<Vec<f64>>,
     threads: Threads,
     /// About the last evaluation.
     pub account: GridAccount,
@@ -107,6 +110,8 @@ impl<'a> GridProcess<'a> {
             shape,
             y,
             limits: ConjugateGradients { tolerance: 1e-6, steps: 1000 },
+            goes_on: false,
+            before: vec![],
             threads: Threads::All,
             account: GridAccount::default(),
         })
@@ -116,6 +121,21 @@ impl<'a> GridProcess<'a> {
     #[must_use]
     pub fn with_limits(mut self, limits: ConjugateGradients) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// The same process where each solution over the missing cells starts from the one before: fewer steps for whoever
+    /// changes parameters little by little, but what comes out depends, within the tolerance, on what was asked before.
+    #[must_use]
+    pub fn going_on(mut self) -> Self {
+        self.goes_on = true;
+        self
+    }
+
+    /// The same process on the calling thread alone, for whoever runs several beside each other.
+    #[must_use]
+    pub fn on_one_thread(mut self) -> Self {
+        self.threads = Threads::One;
         self
     }
 
@@ -169,11 +189,17 @@ impl<'a> GridProcess<'a> {
         self.holes.prepare(spectrum);
         self.account = GridAccount::default();
         let mut all = Vec::new();
-        for y in &self.y {
+        let before = std::mem::take(&mut self.before);
+        for (channel, y) in self.y.iter().enumerate() {
+            let guess = before.get(channel).map(Vec::as_slice);
             let mut turned = Vec::new();
             let room = &mut KronScratch::default();
             kron_apply(&spectrum.vectors(), Side::Transposed, y, &mut turned, room, self.threads);
-            let solved = self.holes.solve(spectrum, turned, y, self.limits, self.threads);
+            let solved = self.holes.solve(spectrum, turned, y, guess, self.limits, self.threads);
+            if self.goes_on {
+                // A guess that is no number would spoil all that follows.
+                self.before.push(if solved.quadratic.is_finite() { solved.z } else { vec![0.0; self.holes.len()] });
+            }
             self.account.steps += solved.steps;
             self.account.residual = self.account.residual.max(solved.residual);
             all.push((solved.alpha, solved.quadratic));

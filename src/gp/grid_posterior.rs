@@ -124,10 +124,7 @@ impl GridProcess<'_> {
                 room.turned.iter().zip(spectrum.lambda.iter().zip(&holes.inverse)).map(weigh).collect();
             back(&spectrum, &turned, Threads::One)
         };
-        let draws: Vec<Vec<f64>> = (0..samples).into_par_iter().map(draw).collect();
-        for draw in &draws {
-            variance.iter_mut().zip(draw).for_each(|(v, d)| *v += d * d / samples as f64);
-        }
+        add_mean_of(samples, |k| draw(k).iter().map(|d| d * d).collect(), &mut variance);
         let inverse = factor.into_inverse(Matrix::default(), threads).inverse;
         for (i, &cell) in holes.cells.iter().enumerate() {
             variance[cell] = (inverse[(i, i)] - noise).max(0.0);
@@ -185,17 +182,25 @@ impl GridProcess<'_> {
             let mut turned = Vec::new();
             let room = &mut KronScratch::default();
             kron_apply(&spectrum.vectors(), Side::Transposed, &y, &mut turned, room, Threads::One);
-            let solved = holes.solve(spectrum, turned, &y, limits, Threads::One);
+            let solved = holes.solve(spectrum, turned, &y, None, limits, Threads::One);
             let turned: Vec<f64> = solved.alpha.iter().zip(&spectrum.lambda).map(|(a, l)| a * l).collect();
             let mean = back(spectrum, &turned, Threads::One);
             f.iter().zip(&mean).map(|(f, m)| (f - m) * (f - m)).collect::<Vec<f64>>()
         };
-        let draws: Vec<Vec<f64>> = (0..SAMPLES).into_par_iter().map(draw).collect();
         let mut variance = vec![0.0; cells];
-        for draw in &draws {
-            variance.iter_mut().zip(draw).for_each(|(v, d)| *v += d / SAMPLES as f64);
-        }
+        add_mean_of(SAMPLES, draw, &mut variance);
         variance
+    }
+}
+
+/// Adds the mean of many lists, a few at a time, in order.
+fn add_mean_of(count: usize, one: impl Fn(usize) -> Vec<f64> + Sync, to: &mut [f64]) {
+    const FEW: usize = 16;
+    for first in (0..count).step_by(FEW) {
+        let some: Vec<Vec<f64>> = (first..count.min(first + FEW)).into_par_iter().map(&one).collect();
+        for list in &some {
+            to.iter_mut().zip(list).for_each(|(t, v)| *t += v / count as f64);
+        }
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) struct Filled {
     pub alpha: Vec<f64>,
     /// yᵀ A_oo⁻¹ y
     pub quadratic: f64,
+    /// The missing values are −z.
+    pub z: Vec<f64>,
     pub steps: usize,
     pub residual: f64,
 }
@@ -100,12 +102,13 @@ impl Holes {
         }
     }
 
-    /// Solves for one channel, given as it is and in the basis of the eigenvectors.
+    /// Solves for one channel, given as it is and in the basis of the eigenvectors; a guess of z saves steps.
     pub fn solve(
         &self,
         spectrum: &Spectrum,
         turned: Vec<f64>,
         y: &[f64],
+        guess: Option<&[f64]>,
         limits: ConjugateGradients,
         threads: Threads,
     ) -> Filled {
@@ -116,25 +119,41 @@ impl Holes {
         };
         if self.len() == 0 {
             let (alpha, quadratic) = scaled(turned);
-            return Filled { alpha, quadratic, steps: 0, residual: 0.0 };
+            return Filled { alpha, quadratic, z: vec![], steps: 0, residual: 0.0 };
         }
         let room = &mut Room::default();
         let mut b = vec![0.0; self.len()];
         room.turned = turned.iter().zip(&self.inverse).map(|(t, i)| t * i).collect();
         self.turn_back(room, &mut b, threads);
-        let found = conjugate_gradients(
-            |v, out| self.precision(v, out, room, threads),
-            |r, out| out.copy_from_slice(r),
-            &b,
-            limits,
-        );
+        let mut limits = limits;
+        if let Some(guess) = guess {
+            // What the guess leaves, to the same residual relative to all of b.
+            let whole = dot(&b, &b).sqrt();
+            let mut own = vec![0.0; b.len()];
+            self.precision(guess, &mut own, room, threads);
+            b.iter_mut().zip(&own).for_each(|(b, own)| *b -= own);
+            limits.tolerance *= whole / dot(&b, &b).sqrt().max(f64::MIN_POSITIVE);
+        }
+        let (mut z, mut steps) = (vec![0.0; b.len()], 0);
+        if limits.tolerance < 1.0 {
+            let found = conjugate_gradients(
+                |v, out| self.precision(v, out, room, threads),
+                |r, out| out.copy_from_slice(r),
+                &b,
+                limits,
+            );
+            (z, steps) = (found.x, found.steps);
+        }
+        if let Some(guess) = guess {
+            z.iter_mut().zip(guess).for_each(|(z, g)| *z += g);
+        }
         let room = &mut Room::default();
-        self.turn(&found.x, room, threads);
+        self.turn(&z, room, threads);
         let filled = turned.iter().zip(&room.turned).map(|(y, z)| y - z).collect();
         let (alpha, quadratic) = scaled(filled);
-        let quadratic = quadratic + self.imaginary * dot(&found.x, &found.x);
-        let residual = self.residual(spectrum, &alpha, y, &found.x, threads);
-        Filled { alpha, quadratic, steps: found.steps, residual }
+        let quadratic = quadratic + self.imaginary * dot(&z, &z);
+        let residual = self.residual(spectrum, &alpha, y, &z, threads);
+        Filled { alpha, quadratic, z, steps, residual }
     }
 
     /// How far the observed cells' own equations are from holding, relative to the values: since A α = ŷ holds exactly

@@ -313,3 +313,30 @@ fn grids_come_from_long_tables() {
     let text = Grid::from_table(&read("a,b,v\n1,x,2\n1,y,3\n"), &["a", "b"], "v").unwrap_err();
     assert!(text.to_string().contains("column `b`: not a number: x"), "{text}");
 }
+
+#[test]
+fn going_on_from_the_last_solution_takes_fewer_steps_to_the_same_answer() {
+    let block = |i: usize| (3..7).contains(&(i / 12)) && (2..9).contains(&(i % 12));
+    let case = Case::new(&[12, 12], &TWO, 2, block);
+    let limits = ConjugateGradients { tolerance: 1e-8, steps: 1000 };
+    let (mut fresh, mut going) = (case.process().with_limits(limits), case.process().with_limits(limits).going_on());
+    let (mut ours, mut theirs) = (vec![0.0; case.theta.len()], vec![0.0; case.theta.len()]);
+    let mut steps = (0, 0);
+    for k in 0..4 {
+        let theta: Vec<f64> = case.theta.iter().map(|t| t * (1.0 + 1e-4 * f64::from(k))).collect();
+        let (a, slope_a) = fresh.gradient(&theta, case.noise, &mut theirs).unwrap();
+        let (b, slope_b) = going.gradient(&theta, case.noise, &mut ours).unwrap();
+        // What is left of the residual enters the gradient to first order.
+        close(b, a, 1e-9, "evidence");
+        close(slope_b, slope_a, 1e-5, "noise");
+        ours.iter().zip(&theirs).for_each(|(a, b)| close(*a, *b, 1e-5, "gradient"));
+        if k > 0 {
+            steps = (steps.0 + fresh.account.steps, steps.1 + going.account.steps);
+        }
+    }
+    assert!(steps.1 < steps.0, "{steps:?}");
+    // A spectrum that is not finite leaves nothing behind.
+    let broken = vec![f64::NAN; case.theta.len()];
+    assert!(going.gradient(&broken, case.noise, &mut ours).is_err());
+    assert!(going.gradient(&case.theta, case.noise, &mut ours).unwrap().0.is_finite());
+}

@@ -198,18 +198,29 @@ fn a_file_is_fitted_as_rows_in_memory_are() {
 }
 
 #[test]
-fn a_file_that_changes_while_it_is_fitted_is_an_error() {
-    let file = table(&data(300, 10));
-    let stream = Stream::open(file.path(), &ReadOptions::default(), &Choice::new("y"), 64).unwrap();
-    let path = file.path().to_path_buf();
-    let found = sparse(20).run_stream_observed(&stream, |step| {
-        if step.progress.iteration == 2 {
-            let mut more = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+fn a_file_that_changes_or_ends_while_it_is_fitted_is_an_error() {
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm); 2] = [
+        ("a row more", |path| {
+            let mut more = std::fs::OpenOptions::new().append(true).open(path).unwrap();
             writeln!(more, "1,2,3").unwrap();
-        }
-        ControlFlow::Continue(())
-    });
-    assert!(matches!(found.unwrap_err().kind(), ErrorKind::FileChanged { .. }));
+        }),
+        ("an earlier end", |path| {
+            let length = std::fs::metadata(path).unwrap().len();
+            std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(length / 2).unwrap();
+        }),
+    ];
+    for (what, harm) in harms {
+        let file = table(&data(300, 10));
+        let stream = Stream::open(file.path(), &ReadOptions::default(), &Choice::new("y"), 64).unwrap();
+        let found = sparse(20).run_stream_observed(&stream, |step| {
+            if step.progress.iteration == 2 {
+                harm(file.path());
+            }
+            ControlFlow::Continue(())
+        });
+        assert!(matches!(found.unwrap_err().kind(), ErrorKind::FileChanged { .. }), "{what}");
+    }
 }
 
 #[test]

@@ -195,7 +195,7 @@ fn report(
         }
         return print_json(&value);
     }
-    let used = model.restarts.iter().filter(|r| r.weight > 0.0).count();
+    let used = model.restarts.iter().filter(|r| r.weight != 0.0).count();
     let mut text = format!(
         "{missing} pixels filled from {} in {:.1} s: {} iterations, {used} of {} fits averaged\n",
         cells - missing,
