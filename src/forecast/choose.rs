@@ -3,6 +3,7 @@
 
 use super::Effort;
 use super::rolling::Rolling;
+use super::shares::{OUT, shares};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
 use crate::fit::{CandidateAccount, Fit, Link, Mixture, Model, Part, Step};
@@ -10,6 +11,7 @@ use crate::kernel::Kernel;
 use crate::optim::State;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// The kernels that compete with a network: levels that drift or hold, straight and bending trends, seasons that stay
 /// or change, one period or two. Lengths and variances are those of standardised data, to start from.
@@ -51,12 +53,8 @@ const CLEAR: f64 = 10.0;
 const POWER: f64 = 1.0;
 /// A forecast that leaves the range of the data by more than this many times that range is taken only if all do.
 const FAR: f64 = 3.0;
-const OUT: f64 = 1e3;
 /// Intervals become wider by no more than this factor.
 const WIDEST: f64 = 3.0;
-/// The most members, and the smallest weight worth having.
-const MOST_MEMBERS: usize = 8;
-const SMALLEST: f64 = 0.02;
 /// Iterations of a fit that goes on from that of a shorter past.
 const AGAIN: usize = 40;
 
@@ -92,6 +90,7 @@ pub(super) struct Chosen {
 impl Question<'_> {
     /// Fits, judges and averages.
     pub fn answer(&self, watch: &(impl Fn(Link, Step) -> ControlFlow<()> + Sync)) -> Result<Chosen> {
+        let clock = Instant::now();
         let mut origins = origins(self.data.n(), self.horizon);
         let mut rival_texts = &RIVALS[..];
         if self.effort == Effort::Quick {
@@ -126,7 +125,10 @@ impl Question<'_> {
         if let (true, Some(error)) = (runners.is_empty(), failed) {
             return Err(error);
         }
-        self.average(runners, &origins)
+        let chosen = self.average(runners, &origins)?;
+        // Of the whole search, not of the heaviest member.
+        let seconds = clock.elapsed().as_secs_f64();
+        Ok(Chosen { model: chosen.model.with_account(|a| a.seconds = seconds), ..chosen })
     }
 
     /// Rivals under every link; one that fails is no reason to fail.
@@ -264,18 +266,8 @@ impl Question<'_> {
                 *log -= OUT;
             }
         }
-        let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut weights: Vec<f64> = logs.iter().map(|l| (l - highest).exp()).collect();
-        let mut order: Vec<usize> = (0..weights.len()).collect();
-        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-        let total: f64 = weights.iter().sum();
-        for (place, &i) in order.iter().enumerate() {
-            if place > 0 && (place >= MOST_MEMBERS || weights[i] < SMALLEST * total) {
-                weights[i] = 0.0;
-            }
-        }
-        let total: f64 = weights.iter().sum();
-        weights.iter().map(|w| w / total).collect()
+        let asked: Vec<bool> = runners.iter().map(|r| r.name == self.fit.kernel().to_string()).collect();
+        shares(&logs, &asked)
     }
 
     /// Does its forecast leave the range of the data by several times that range?

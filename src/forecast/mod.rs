@@ -8,6 +8,7 @@ mod found;
 mod many;
 mod picture;
 mod rolling;
+mod shares;
 
 pub use backtest::{Backtest, Score, backtest};
 pub use baseline::{Baseline, season};

@@ -34,8 +34,10 @@ pub struct Setup<'a> {
 }
 
 impl Setup<'_> {
+    /// Whether a name is asked for; `NKN` is short for `NKN-4`.
     fn takes(list: &[String], name: &str) -> bool {
-        list.is_empty() || list.iter().any(|s| s.eq_ignore_ascii_case(name))
+        let short = name.split('-').next().unwrap_or(name);
+        list.is_empty() || list.iter().any(|s| s.eq_ignore_ascii_case(name) || s.eq_ignore_ascii_case(short))
     }
 
     /// A file of the data folder.
