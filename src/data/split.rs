@@ -59,7 +59,7 @@ impl Split {
     /// last ⌈n/15⌉ are the test set.
     ///
     /// In a designed experiment many rows have the same projection, and which of them test is up to the sort. Here it is
-    /// the sort with which the published splits were made (see [`published_order`]), the farthest row last.
+    /// the sort with which the published splits were made, the farthest row last.
     ///
     /// # Errors
     /// When no row is left for training.
