@@ -70,7 +70,7 @@ impl Split {
         let of = |i: usize| along.iter().enumerate().map(|(c, w)| w * (x.column(c)[i] - mean[c])).sum::<f64>();
         let mut projection: Vec<f64> = (0..x.n()).map(of).collect();
         let farthest = projection.iter().copied().fold(0.0_f64, |m, p| if p.abs() > m.abs() { p } else { m });
-        // Equal up to rounding is equal.
+        // Equal up to rounding is equal; divided by the farthest with its sign, that one is positive.
         let grain = if farthest == 0.0 { 1.0 } else { farthest * 1e-12 };
         projection.iter_mut().for_each(|p| *p = (*p / grain).round());
         let order = published_order(&projection);

@@ -173,6 +173,10 @@ impl Model {
             let wider = self.widening * self.widening;
             for i in 0..points.n() {
                 let (weight, mean) = (shares[i], p.mean[i]);
+                if weight == 0.0 {
+                    // Its prior has overflowed, and so has its mean.
+                    continue;
+                }
                 f[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_f[i], wider });
                 y[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_y[i], wider });
             }
@@ -189,7 +193,8 @@ impl Model {
         let shares = self.shares(points)?;
         for (member, shares) in self.members.iter().zip(&shares) {
             let own = member.mean(points)?;
-            mean.iter_mut().zip(own).zip(shares).for_each(|((m, own), share)| *m += share * own);
+            let counts = mean.iter_mut().zip(own).zip(shares).filter(|(_, share)| **share > 0.0);
+            counts.for_each(|((m, own), share)| *m += share * own);
         }
         Ok(mean)
     }
@@ -200,7 +205,10 @@ impl Model {
         if self.members.iter().any(|m| m.reach.is_some()) {
             for i in 0..points.n() {
                 let total: f64 = shares.iter().map(|s| s[i]).sum();
-                shares.iter_mut().for_each(|s| s[i] /= total);
+                // So far away that every prior overflows: nothing tells members apart.
+                let far = total.is_nan() || total <= 0.0;
+                let members = shares.iter_mut().zip(&self.members);
+                members.for_each(|(s, m)| s[i] = if far { m.weight } else { s[i] / total });
             }
         }
         Ok(shares)
