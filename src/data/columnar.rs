@@ -18,6 +18,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::source::Seekable;
 use super::table::{Cells, Column, Table, check_names};
+use super::texts::Texts;
 use crate::error::{Error, ErrorKind, Result, Row};
 
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send>;
@@ -119,7 +120,7 @@ impl ColumnarReader {
     }
 
     fn cells<'a>(&self, name: &str, arrays: impl Iterator<Item = &'a ArrayRef>) -> Result<Cells> {
-        let (mut numbers, mut text, mut times) = (Vec::new(), Vec::new(), false);
+        let (mut numbers, mut text, mut times) = (Vec::new(), Texts::default(), false);
         for array in arrays {
             let bad = |e: ArrowError| not_a_table(&self.file, format!("column `{name}`: {e}"));
             match values_of(array.data_type()) {
@@ -129,7 +130,7 @@ impl ColumnarReader {
                 }
                 DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Boolean => {
                     let cells = cast(array, &DataType::Utf8).map_err(bad)?;
-                    text.extend(cells.as_string::<i32>().iter().map(|v| v.unwrap_or_default().trim().to_string()));
+                    text.extend(cells.as_string::<i32>().iter().map(|v| v.unwrap_or_default().trim()));
                 }
                 kind if kind.is_numeric() || *kind == DataType::Null => {
                     let cells = cast(array, &DataType::Float64).map_err(bad)?;

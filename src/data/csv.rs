@@ -9,8 +9,9 @@ use csv::{ByteRecord, ReaderBuilder};
 use super::choice::counted;
 use super::source::first_bytes;
 use super::table::{Cells, Column, ReadOptions, Table, check_names};
-use super::time::{TimeAxis, looks_like_epoch_nanoseconds};
-use crate::error::{Error, ErrorKind, Place, Result, Row};
+use super::texts::Texts;
+use super::time::{are_times, looks_like_epoch_nanoseconds};
+use crate::error::{Error, ErrorKind, Result, Row};
 
 const MISSING: [&str; 13] = ["", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", "nil", "-", ".", "?"];
 
@@ -27,16 +28,13 @@ pub(super) struct CsvReader {
 /// The cells of some rows as text, row after row in one string.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Raw {
-    text: String,
-    ends: Vec<usize>,
+    cells: Texts,
     width: usize,
 }
 
 impl Raw {
     pub(super) fn cell(&self, row: usize, column: usize) -> &str {
-        let at = row * self.width + column;
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        self.text[start..self.ends[at]].trim()
+        self.cells[row * self.width + column].trim()
     }
 }
 
@@ -92,9 +90,9 @@ impl CsvReader {
     /// The next rows, at most `most` of them and no more once they have so many bytes; nothing at the end.
     pub(super) fn chunk(&mut self, most: usize, bytes: usize) -> Result<Option<Table>> {
         let width = self.names.len();
-        let mut raw = Raw { text: String::new(), ends: Vec::new(), width };
+        let mut raw = Raw { cells: Texts::default(), width };
         let (mut rows, mut record) = (Vec::new(), ByteRecord::new());
-        while rows.len() < most && raw.text.len() < bytes {
+        while rows.len() < most && raw.cells.bytes() < bytes {
             let Some(row) = self.next(&mut record)? else { break };
             if record.len() != width {
                 let (expected, found) = (width, record.len());
@@ -102,8 +100,7 @@ impl CsvReader {
                 return Err(error.with_hint("look for a missing delimiter or an unclosed quote there"));
             }
             for cell in &record {
-                raw.text.push_str(self.utf8(cell, row)?);
-                raw.ends.push(raw.text.len());
+                raw.cells.push(self.utf8(cell, row)?);
             }
             rows.push(row);
         }
@@ -176,23 +173,16 @@ impl CsvReader {
         if numbers.len() == n && !long && !forced {
             return Column::new(name, Cells::Numbers(numbers));
         }
-        let present: Vec<&str> =
+        let present: Texts =
             (0..n).map(|i| raw.cell(i, c)).map(|s| if self.is_missing(s) { "" } else { s }).collect();
-        let filled = || present.iter().copied().filter(|s| !s.is_empty());
-        let owned = || present.iter().map(|s| (*s).to_string()).collect();
         if forced {
-            return Column::forced_text(name, owned());
+            return Column::forced_text(name, present);
         }
-        if numbers.len() == n && !filled().all(looks_like_epoch_nanoseconds) {
+        let filled: Vec<&str> = present.iter().filter(|s| !s.is_empty()).collect();
+        if numbers.len() == n && !filled.iter().all(|s| looks_like_epoch_nanoseconds(s)) {
             return Column::new(name, Cells::Numbers(numbers));
         }
-        let times: Vec<&str> = filled().collect();
-        let nowhere = |_| Place { file: PathBuf::new(), row: Row::Row(0), column: String::new() };
-        let cells = match TimeAxis::detect_at(&name, &times, nowhere) {
-            Ok(found) if found.axis.is_calendar() => Cells::Times(owned()),
-            _ => Cells::Text(owned()),
-        };
-        Column::new(name, cells)
+        Column::new(name, if are_times(&filled) { Cells::Times(present) } else { Cells::Text(present) })
     }
 }
 

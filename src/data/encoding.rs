@@ -1,6 +1,7 @@
 //! From the columns of a table to columns of numbers, the same way each time: learned from the training table, kept in
 //! the model file, applied again to a new table whatever the order of its columns.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -81,8 +82,8 @@ impl Encoding {
             let Kind::Category { levels, .. } = &mut input.kind else { continue };
             let column = table.column(&input.name)?;
             for text in (0..table.n()).map(|row| column.text(row)).filter(|t| !t.is_empty()) {
-                if let Err(at) = levels.binary_search(&text) {
-                    levels.insert(at, text);
+                if let Err(at) = levels.binary_search_by(|l| l.as_str().cmp(&text)) {
+                    levels.insert(at, text.into_owned());
                     few(table, &input.name, levels.len(), limit)?;
                 }
             }
@@ -208,7 +209,7 @@ impl Input {
                     if !text.is_empty() {
                         *value = axis.to_number(&text).map_err(|_| {
                             let (at, like) = (table.place(i, &self.name), axis.example());
-                            Error::new(ErrorKind::NotATime { at, found: text.clone(), like })
+                            Error::new(ErrorKind::NotATime { at, found: text.to_string(), like })
                         })?;
                     }
                 }
@@ -219,7 +220,7 @@ impl Input {
                 into.resize(start + levels.len(), vec![0.0; table.n()]);
                 let (mut unknown, mut first) = (0, None);
                 for (row, text) in (0..table.n()).map(|row| (row, column.text(row))) {
-                    let text = Some(text).filter(|t| !t.is_empty()).or_else(|| fill.clone());
+                    let text = Some(text).filter(|t| !t.is_empty()).or_else(|| fill.as_deref().map(Cow::Borrowed));
                     let Some(text) = text else { continue };
                     match levels.iter().position(|l| *l == text) {
                         Some(level) => into[start + level][row] = 1.0,
@@ -245,13 +246,13 @@ pub(super) fn numbers(table: &Table, column: &Column) -> Result<Vec<f64>> {
     let values: Vec<f64> = match column.cells() {
         Cells::Numbers(values) => values.clone(),
         Cells::Text(cells) | Cells::Times(cells) => {
-            let read = |(i, cell): (usize, &String)| match cell.parse::<f64>() {
+            let read = |(i, cell): (usize, &str)| match cell.parse::<f64>() {
                 Ok(value) => Ok(value),
                 Err(_) if cell.is_empty() => Ok(f64::NAN),
                 Err(_) => {
                     let at = table.place(i, column.name());
                     let hint = format!("if `{cell}` means a missing cell, add it to the words that do");
-                    Err(Error::new(ErrorKind::NotANumber { at, found: cell.clone() }).with_hint(hint))
+                    Err(Error::new(ErrorKind::NotANumber { at, found: cell.into() }).with_hint(hint))
                 }
             };
             cells.iter().enumerate().map(read).collect::<Result<_>>()?
@@ -265,7 +266,7 @@ pub(super) fn numbers(table: &Table, column: &Column) -> Result<Vec<f64>> {
 
 fn time(table: &Table, column: &Column, notes: &mut Vec<String>) -> Result<Kind> {
     let present: Vec<usize> = (0..table.n()).filter(|i| column.missing().binary_search(i).is_err()).collect();
-    let cells: Vec<String> = present.iter().map(|&i| column.text(i)).collect();
+    let cells: Vec<Cow<str>> = present.iter().map(|&i| column.text(i)).collect();
     let at = |i: usize| table.place(present[i], column.name());
     let Detected { axis, notes: found, .. } = TimeAxis::detect_at(column.name(), &cells, at)?;
     notes.extend(found);
@@ -280,7 +281,7 @@ fn category(table: &Table, column: &Column, choice: &Choice) -> Result<Kind> {
         if !text.is_empty() {
             present += 1;
             numeric += usize::from(text.parse::<f64>().is_ok());
-            *counts.entry(text).or_default() += 1;
+            *counts.entry(text.into_owned()).or_default() += 1;
         }
     }
     // A column that is mostly numbers is a column of numbers with a mistake in it.

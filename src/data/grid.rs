@@ -150,7 +150,7 @@ impl Grid {
         let numbers = |name: &str| match table.column(name)?.cells() {
             super::Cells::Numbers(v) => Ok(v.clone()),
             _ => {
-                let found = table.column(name)?.text(0);
+                let found = table.column(name)?.text(0).into_owned();
                 Err(Error::new(ErrorKind::NotANumber { at: table.place(0, name), found }))
             }
         };

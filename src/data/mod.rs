@@ -19,6 +19,7 @@ mod source;
 mod split;
 mod stream;
 mod table;
+mod texts;
 mod time;
 
 pub use choice::{Choice, Missing};
@@ -33,4 +34,5 @@ pub use scaling::Scaling;
 pub use split::Split;
 pub use stream::{Pass, Piece, Stream};
 pub use table::{Cells, Column, ReadOptions, Table};
+pub use texts::Texts;
 pub use time::{Detected, Digits, Form, Horizon, TimeAxis, Unit, Zone, names_a_time};

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::csv::{CsvReader, Raw};
 use super::source::{Source, open_file, open_reader};
+use super::texts::Texts;
 use crate::error::{Error, ErrorKind, Place, Result, Row};
 
 /// How a table is read. The default detects everything.
@@ -69,9 +70,9 @@ pub enum Cells {
     /// Numbers; a missing one is NaN, and infinities are kept until the column is used.
     Numbers(Vec<f64>),
     /// Text; a missing one is empty.
-    Text(Vec<String>),
+    Text(Texts),
     /// Times as they are written; a missing one is empty.
-    Times(Vec<String>),
+    Times(Texts),
 }
 
 impl Table {
@@ -141,7 +142,7 @@ impl Table {
     /// A cell as it was written in the file, where that was kept; its value as text otherwise, and for a number with
     /// a decimal comma. Columns are counted as in [`Table::headings`].
     pub fn written(&self, row: usize, column: usize) -> Cow<'_, str> {
-        let Some((names, cells)) = &self.written else { return self.columns[column].text(row).into() };
+        let Some((names, cells)) = &self.written else { return self.columns[column].text(row) };
         let cell = cells.cell(row, column);
         if cell.contains(',')
             && let Some(Column { cells: Cells::Numbers(v), .. }) =
@@ -215,12 +216,12 @@ impl Table {
         if let Some(&row) = found.missing.first() {
             return Err(ErrorKind::MissingCell { at: self.place(row, column) }.into());
         }
-        let mut order: HashMap<String, usize> = HashMap::new();
+        let mut order: HashMap<Cow<str>, usize> = HashMap::new();
         let mut groups: Vec<(String, Vec<usize>)> = Vec::new();
         for i in 0..self.n() {
             let text = found.text(i);
             let at = *order.entry(text).or_insert_with_key(|text| {
-                groups.push((text.clone(), Vec::new()));
+                groups.push((text.to_string(), Vec::new()));
                 groups.len() - 1
             });
             groups[at].1.push(i);
@@ -239,7 +240,7 @@ impl Column {
     }
 
     /// A column that is text because somebody said so.
-    pub(super) fn forced_text(name: String, cells: Vec<String>) -> Self {
+    pub(super) fn forced_text(name: String, cells: Texts) -> Self {
         Self { forced: true, ..Self::new(name, Cells::Text(cells)) }
     }
 
@@ -263,11 +264,11 @@ impl Column {
     }
 
     /// One cell as text; empty where it is missing.
-    pub fn text(&self, row: usize) -> String {
+    pub fn text(&self, row: usize) -> Cow<'_, str> {
         match &self.cells {
-            Cells::Numbers(v) if v[row].is_nan() => String::new(),
-            Cells::Numbers(v) => v[row].to_string(),
-            Cells::Text(v) | Cells::Times(v) => v[row].clone(),
+            Cells::Numbers(v) if v[row].is_nan() => "".into(),
+            Cells::Numbers(v) => v[row].to_string().into(),
+            Cells::Text(v) | Cells::Times(v) => Cow::Borrowed(&v[row]),
         }
     }
 }
@@ -289,8 +290,8 @@ impl Cells {
     fn select(&self, rows: &[usize]) -> Self {
         match self {
             Self::Numbers(v) => Self::Numbers(rows.iter().map(|&i| v[i]).collect()),
-            Self::Text(v) => Self::Text(rows.iter().map(|&i| v[i].clone()).collect()),
-            Self::Times(v) => Self::Times(rows.iter().map(|&i| v[i].clone()).collect()),
+            Self::Text(v) => Self::Text(rows.iter().map(|&i| &v[i]).collect()),
+            Self::Times(v) => Self::Times(rows.iter().map(|&i| &v[i]).collect()),
         }
     }
 }

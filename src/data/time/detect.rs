@@ -2,6 +2,7 @@
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
+use std::path::PathBuf;
 
 use super::form::{Digits, Form, Reading, Zone, forms_of};
 use super::{NANOS, TimeAxis, Unit};
@@ -28,6 +29,13 @@ pub fn names_a_time(name: &str) -> bool {
 /// Whether whole numbers as large as this can be told from one another only as text: a double has 53 bits.
 pub(in crate::data) fn looks_like_epoch_nanoseconds(text: &str) -> bool {
     (18..=19).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit()) && Form::Epoch(9).keeps(text)
+}
+
+/// Whether cells are times of one form, numbers apart.
+pub(in crate::data) fn are_times(cells: &[&str]) -> bool {
+    let nowhere = |_| Place { file: PathBuf::new(), row: Row::Row(0), column: String::new() };
+    let form = cells.first().and_then(|_| number_form(cells).or_else(|| text_form(cells, nowhere).ok()));
+    form.is_some_and(|form| !matches!(form, Form::Number(_)))
 }
 
 impl TimeAxis {

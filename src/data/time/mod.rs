@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-pub(super) use detect::looks_like_epoch_nanoseconds;
 pub use detect::{Detected, names_a_time};
+pub(super) use detect::{are_times, looks_like_epoch_nanoseconds};
 use form::Reading;
 pub use form::{Digits, Form, Zone};
 pub use horizon::Horizon;
