@@ -253,6 +253,9 @@ pub struct Fit {
     /// Take the data as they are
     #[arg(long)]
     pub no_standardize: bool,
+    /// What is done to the target first; `auto` takes a logarithm or a power where the evidence is higher
+    #[arg(long, value_enum, default_value_t = TransformArg::None, value_name = "NAME")]
+    pub transform: TransformArg,
     #[command(flatten)]
     pub reading: Reading,
 }

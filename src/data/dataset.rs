@@ -180,6 +180,12 @@ impl Dataset {
         Ok(self)
     }
 
+    /// The same dataset with something more to say of it.
+    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
     /// Number of rows.
     pub fn n(&self) -> usize {
         self.x.n()

@@ -1,7 +1,7 @@
 //! The honest account of a fit: what was done, how well it converged, what was adjusted. Field names are a contract:
 //! they are the JSON of the command line.
 
-use super::candidate::{Candidate, Found};
+use super::candidate::Found;
 use super::link::Link;
 use super::mixture::{Mixture, Part};
 use super::problem::Problem;
@@ -147,15 +147,15 @@ impl Account {
             converged: o.stop.converged(),
             reason: o.stop.to_string(),
         };
-        let width = scaling.target_width().ln();
+        let units = problem.log_units();
         let candidate = |&i: &usize| {
             let c = &f.found.candidates[i];
             CandidateAccount {
                 kernel: c.name.clone(),
-                transform: Link::Identity,
+                transform: problem.link,
                 weight: f.weights[i],
                 log_marginal_likelihood: c.evidence,
-                loo_log_density: c.loo.log_density - width,
+                loo_log_density: c.loo.log_density + units,
             }
         };
         let mut notes = problem.notes.clone();
@@ -197,31 +197,37 @@ impl Account {
 impl LooAccount {
     /// Scores of the weighted predictions of all chosen candidates.
     pub(super) fn new(problem: &Problem, found: &Found, weights: &[f64]) -> Self {
-        let mut scores = Scores::default();
+        let mut scores = Scores::new(problem);
         for (i, &y) in problem.targets().iter().enumerate() {
-            let part = |(c, &weight): (&Candidate, &f64)| Part {
-                weight,
-                link: Link::Identity,
-                mean: c.loo.mean[i],
-                variance: c.loo.variance[i],
-                wider: 1.0,
-            };
             let taken = found.candidates.iter().zip(weights).filter(|(_, w)| **w > 0.0);
-            scores.add(y, &Mixture { parts: taken.map(part).collect() });
+            scores.add(y, taken.map(|(c, &w)| (w, c.loo.mean[i], c.loo.variance[i])));
         }
-        scores.account(&problem.scaling)
+        scores.account()
     }
 }
 
-/// Scores of standardised targets, added up.
-#[derive(Debug, Default)]
-pub(super) struct Scores {
+/// Scores of targets in their own units, added up.
+#[derive(Debug)]
+pub(super) struct Scores<'a> {
+    scaling: &'a Scaling,
+    link: Link,
     n: f64,
     sums: [f64; 5],
 }
 
-impl Scores {
-    pub fn add(&mut self, y: f64, said: &Mixture) {
+impl<'a> Scores<'a> {
+    pub fn new(problem: &'a Problem) -> Self {
+        Self { scaling: &problem.scaling, link: problem.link, n: 0.0, sums: [0.0; 5] }
+    }
+
+    /// Adds a target and what was said of it: weights, means and variances, all as the fit saw them.
+    pub fn add(&mut self, y: f64, said: impl Iterator<Item = (f64, f64, f64)>) {
+        let (scaling, link) = (self.scaling, self.link);
+        let part = |(weight, mean, variance)| {
+            let (mean, variance) = (scaling.mean(mean), scaling.variance(variance));
+            Part { weight, link, mean, variance, wider: 1.0 }
+        };
+        let (y, said) = (link.undo(scaling.mean(y)), Mixture { parts: said.map(part).collect() });
         let level = said.cdf(y);
         let inside = f64::from((0.025..=0.975).contains(&level));
         let error = y - said.moments().0;
@@ -231,15 +237,9 @@ impl Scores {
     }
 
     /// The means, in the target's units.
-    pub fn account(&self, scaling: &Scaling) -> LooAccount {
-        let mean = self.sums.map(|sum| sum / self.n.max(1.0));
-        LooAccount {
-            rmse: scaling.sd(mean[0].sqrt()),
-            log_density: mean[1] - scaling.target_width().ln(),
-            coverage_95: mean[2],
-            crps: scaling.sd(mean[3]),
-            interval_score_95: scaling.sd(mean[4]),
-        }
+    pub fn account(&self) -> LooAccount {
+        let [square, log_density, coverage_95, crps, interval_score_95] = self.sums.map(|sum| sum / self.n.max(1.0));
+        LooAccount { rmse: square.sqrt(), log_density, coverage_95, crps, interval_score_95 }
     }
 }
 

@@ -1,6 +1,7 @@
 //! An iterative fit: an exact fit of some rows gives starting values, from which a few steps climb the estimated
 //! evidence of all rows.
 
+use super::contest::Winner;
 use super::method::Plan;
 use super::objective::Evidence;
 use super::problem::Problem;
@@ -29,18 +30,25 @@ impl Fit {
         clock: Instant,
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Model> {
-        let mut problem = Problem::new(data, self.standardize, self.noise, false)?;
+        let problem = Problem::new(data, self.standardize, self.noise, false)?;
+        let mut problem = Problem { link: self.link, ..problem };
         problem.notes.extend(plan.note());
-        let kernel = &self.kernel.bind(&problem.columns)?;
-        let program = Program::compile(kernel, problem.d())?;
-        let start = match self.resume.first().and_then(Option::as_ref) {
-            Some(state) => Start::from(state.clone()),
+        let (fit, start) = match self.resume.first().and_then(Option::as_ref) {
+            Some(state) => {
+                let noise = usize::from(problem.fixed_noise.is_none());
+                let fit = self.resumed(&problem.columns, |params| params + noise == state.theta().len())?;
+                (fit, Start::from(state.clone()))
+            }
             None => {
                 let some = self.some_of(&problem)?;
                 problem.notes.push(format!("started from an exact fit of {} of {} rows", some.n(), problem.n()));
-                Start::from(self.start_exact(&some, clock)?)
+                let Winner { fit, raw, note } = self.contest(&some, clock)?;
+                problem.notes.extend(note);
+                (fit, Start::from(raw))
             }
         };
+        let kernel = &fit.kernel.bind(&problem.columns)?;
+        let program = Program::compile(kernel, problem.d())?;
         let evidence =
             Evidence { problem: &problem, kernel, program: &program, priors: self.priors, threads: Threads::All };
         let (roles, effort) = (evidence.roles(), Effort { seed: self.seed, ..Effort::default() });
@@ -87,8 +95,8 @@ impl Fit {
             "variances and leave-one-out scores come from {} inducing points among the rows",
             posterior.spread().inducing().n()
         ));
-        let scores = score(posterior.spread(), &InMemory::new(x, y)?)?;
+        let scores = score(&problem, posterior.spread(), &InMemory::new(x, y)?)?;
         let (ended, x) = (Ended { kernel, noise, outcome, evidence: value, jitter: 0.0 }, x.clone());
-        Ok(self.single("iterative", &problem, ended, &scores, x, Process::Iterative(Box::new(posterior)), clock))
+        Ok(fit.single("iterative", &problem, ended, &scores, x, Process::Iterative(Box::new(posterior)), clock))
     }
 }

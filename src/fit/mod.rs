@@ -2,6 +2,7 @@
 
 mod account;
 mod candidate;
+mod contest;
 mod ends;
 mod file;
 mod grid;
@@ -19,6 +20,7 @@ mod problem;
 mod sparse;
 mod start;
 mod stream;
+mod warp;
 mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
@@ -30,6 +32,7 @@ pub use mixture::{Mixture, Part};
 pub use model::Model;
 pub use objective::Priors;
 pub use start::StartFrom;
+pub use warp::Warp;
 
 use crate::data::Dataset;
 use crate::error::{Error, ErrorKind, Result};
@@ -87,6 +90,9 @@ pub struct Fit {
     iterations: Option<usize>,
     optimizer: Optimizer,
     standardize: Standardize,
+    warp: Warp,
+    /// What was done to the target on the way here.
+    link: Link,
     start: StartFrom,
     priors: Priors,
     noise: Option<f64>,
@@ -123,6 +129,8 @@ impl Fit {
             iterations: None,
             optimizer: Lbfgs { history: 20, longest_step: Some(2.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
+            warp: Warp::None,
+            link: Link::Identity,
             start: StartFrom::Data,
             priors: Priors::Weak,
             noise: None,
@@ -223,6 +231,26 @@ impl Fit {
         self
     }
 
+    /// What is done to the target before it is fitted; nothing, unless asked for. Predictions come back in the target's
+    /// own units.
+    ///
+    /// ```
+    /// use covary::fit::{Link, Warp};
+    /// use covary::{Dataset, Fit, Kernel, Points};
+    ///
+    /// let x: Vec<f64> = (0..30).map(|i| f64::from(i) * 0.2).collect();
+    /// let y: Vec<f64> = x.iter().map(|x| (2.0 * x.sin() + 0.1 * (37.0 * x).cos()).exp()).collect();
+    /// let data = Dataset::new(Points::from_column(&x)?, y)?;
+    /// let model = Fit::new(Kernel::rbf()).warp(Warp::Auto).run(&data)?;
+    /// assert_eq!(model.link(), Link::Log);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    #[must_use]
+    pub fn warp(mut self, warp: Warp) -> Self {
+        self.warp = warp;
+        self
+    }
+
     /// Where starting values come from.
     #[must_use]
     pub fn start(mut self, start: StartFrom) -> Self {
@@ -288,6 +316,11 @@ impl Fit {
         let clock = Instant::now();
         self.check(data)?;
         let plan = self.plan(data)?;
+        let (link, note) = self.warp.link(self, data)?;
+        if link != Link::Identity || note.is_some() {
+            let linked = data.clone().map_target(|y| link.apply(y))?.with_notes(note);
+            return Fit { warp: Warp::None, link, ..self.clone() }.run_observed(&linked, observer);
+        }
         match plan.method {
             Method::Sparse => return self.run_sparse(data, &plan, clock, &observer),
             Method::Iterative => return self.run_iterative(data, &plan, clock, &observer),
@@ -296,19 +329,8 @@ impl Fit {
         let mut problem = self.problem(data)?;
         problem.notes.extend(plan.note());
         let found = self.search(&problem, clock, &observer)?;
-        let weights = self.weights(&problem, &found);
+        let weights = weigh::Tests::of(&problem, &found.candidates).weights(self.members);
         self.model(&problem, &found, &weights, clock)
-    }
-
-    /// Weights by what each candidate says of rows it is not shown: of each alone, and of those at the ends.
-    fn weights(&self, problem: &Problem, found: &Found) -> Vec<f64> {
-        let mut tests = weigh::Tests::new(found.candidates.len());
-        tests.add(1.0, problem.targets(), found.candidates.iter().map(|c| Some(&c.loo)));
-        for (k, block) in problem.ends().iter().enumerate() {
-            let y: Vec<f64> = block.iter().map(|&i| problem.y[i]).collect();
-            tests.add(weigh::END, &y, found.candidates.iter().map(|c| c.ends.get(k).and_then(Option::as_ref)));
-        }
-        tests.weights(self.members)
     }
 
     /// Every restart of the kernel as a model of its own, the best objective first, without rivals; for comparing and
@@ -334,7 +356,8 @@ impl Fit {
 
     fn problem(&self, data: &Dataset) -> Result<Problem> {
         self.check(data)?;
-        Problem::new(data, self.standardize, self.noise, Problem::may_merge(&self.kernel))
+        let problem = Problem::new(data, self.standardize, self.noise, Problem::may_merge(&self.kernel))?;
+        Ok(Problem { link: self.link, ..problem })
     }
 
     fn model(&self, problem: &Problem, found: &Found, weights: &[f64], clock: Instant) -> Result<Model> {

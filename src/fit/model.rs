@@ -36,7 +36,7 @@ impl Model {
                 weight,
                 kernel: c.kernel.clone(),
                 noise: c.noise,
-                link: Link::Identity,
+                link: problem.link,
                 scaling: problem.scaling.clone(),
                 y: problem.y.clone(),
                 known: problem.known.clone(),

@@ -1,6 +1,7 @@
 //! Data made ready for a fit: columns bound, standardised, in an order of its own, equal rows merged. The same data in
 //! other units or another order of rows make the same problem, and so the same fit.
 
+use super::link::Link;
 use super::{Standardize, ends};
 use crate::data::{Dataset, Points, Scaling, Split, Stream};
 use crate::error::Result;
@@ -20,6 +21,8 @@ pub(super) const NOISE_FLOOR: f64 = 1e-6;
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
     pub scaling: Scaling,
+    /// What was done to the target before it was standardised.
+    pub link: Link,
     pub x: Inputs,
     pub y: Vec<f64>,
     /// Known noise variances, row by row.
@@ -70,6 +73,7 @@ impl Problem {
         };
         Ok(Self {
             scaling,
+            link: Link::Identity,
             x: Inputs::new(x),
             y,
             known,
@@ -94,6 +98,7 @@ impl Problem {
         Ok(Self {
             fixed_noise: noise.map(|sd| scaling.noise(sd * sd).max(NOISE_FLOOR)),
             scaling: scaling.clone(),
+            link: Link::Identity,
             x: Inputs::new(x),
             rows: y.len(),
             y,
@@ -137,6 +142,13 @@ impl Problem {
     /// Every target, in the order of the leave-one-out predictions.
     pub fn targets(&self) -> &[f64] {
         self.repeats.as_ref().map_or(&self.y, |r| r.targets())
+    }
+
+    /// What the mean log density of a target gains on the way from standardised numbers to its own units.
+    pub fn log_units(&self) -> f64 {
+        let y = self.targets().iter().map(|&z| self.link.undo(self.scaling.mean(z)));
+        let jacobian: f64 = y.map(|y| self.link.log_jacobian(y)).sum();
+        jacobian / self.targets().len().max(1) as f64 - self.scaling.target_width().ln()
     }
 
     /// The same problem on a random choice of its rows; repeats count as one.

@@ -5,10 +5,9 @@
 
 use super::account::{self, Account, Scores};
 use super::candidate::{Candidate, Found};
-use super::link::Link;
+use super::contest::Winner;
 use super::member::Member;
 use super::method::{Plan, START};
-use super::mixture::{Mixture, Part};
 use super::objective::Evidence;
 use super::problem::Problem;
 use super::{Fit, Model, Step, Watch};
@@ -24,8 +23,6 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// The most iterations of the exact fit of some rows.
-const START_ITERATIONS: usize = 100;
 /// The most iterations over all rows, unless another number is asked for.
 const ITERATIONS: usize = 100;
 /// The share of them after which inducing points are placed anew.
@@ -55,7 +52,7 @@ impl Fit {
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Model> {
         // Equal rows need not be merged here.
-        let problem = Problem::new(data, self.standardize, self.noise, false)?;
+        let problem = Problem { link: self.link, ..Problem::new(data, self.standardize, self.noise, false)? };
         let rows = InMemory::new(problem.x.points(), &problem.y)?;
         let source = Source { rows: &rows, n: problem.n(), some: self.some_of(&problem)? };
         self.train(source, plan, clock, observer)
@@ -70,20 +67,30 @@ impl Fit {
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Model> {
         source.some.notes.extend(plan.note());
-        let kernel = &self.kernel.bind(&source.some.columns)?;
-        let program = Program::compile(kernel, source.some.d())?;
-        let start = match self.resume.first().and_then(Option::as_ref) {
-            Some(state) => Start::from(state.clone()),
-            None => Start::from(self.start_sparse(&mut source, kernel, &program, plan, clock)?),
+        let (fit, start) = match self.resume.first().and_then(Option::as_ref) {
+            Some(state) => {
+                let (length, tail) = (state.theta().len(), plan.inducing * source.some.d());
+                let noise = usize::from(source.some.fixed_noise.is_none());
+                let fit = self.resumed(&source.some.columns, |params| params + noise + tail == length)?;
+                (fit, Start::from(state.clone()))
+            }
+            None => {
+                let Winner { fit, raw, note } = self.contest(&source.some, clock)?;
+                source.some.notes.extend(note);
+                let start = Start::from(fit.start_sparse(&mut source, raw, plan, clock)?);
+                (fit, start)
+            }
         };
+        let kernel = &fit.kernel.bind(&source.some.columns)?;
+        let program = Program::compile(kernel, source.some.d())?;
         let iterations = self.iterations.unwrap_or(ITERATIONS);
         let first = (FIRST * iterations as f64).ceil() as usize;
-        let mut outcome = self.maximise(&source, kernel, &program, start, first, clock, observer)?;
+        let mut outcome = fit.maximise(&source, kernel, &program, start, first, clock, observer)?;
         let stopped = matches!(outcome.stop, Stop::Interrupted | Stop::Time);
         if first < iterations && !stopped && outcome.value.is_finite() {
-            outcome = self.placed_anew(&source, kernel, &program, outcome, iterations - first, clock)?;
+            outcome = fit.placed_anew(&source, kernel, &program, outcome, iterations - first, clock)?;
         }
-        self.account(&source, kernel, program, outcome, clock)
+        fit.account(&source, kernel, program, outcome, clock)
     }
 
     /// Goes on from where a fit ended, with as many inducing points placed under the kernel it found. Nobody is told of
@@ -112,14 +119,6 @@ impl Fit {
         Ok(best)
     }
 
-    /// Raw numbers of an exact fit of some rows.
-    pub(super) fn start_exact(&self, some: &Problem, clock: Instant) -> Result<Vec<f64>> {
-        let first = Fit { iterations: Some(START_ITERATIONS), resume: vec![], ..self.clone() };
-        let nobody = &|_: Step| ControlFlow::Continue(());
-        let found = first.search_one(&self.kernel, self.restarts, some, clock, nobody)?;
-        Ok(found.outcomes[crate::optim::best(&found.outcomes)?].theta.clone())
-    }
-
     /// Some rows of a problem, at random.
     pub(super) fn some_of(&self, problem: &Problem) -> Result<Problem> {
         problem.sample(START, self.seed)
@@ -127,15 +126,9 @@ impl Fit {
 
     /// Raw numbers to start from: those of an exact fit of some rows, improved by a bound of more rows and few inducing
     /// points, and inducing points placed under that kernel.
-    fn start_sparse(
-        &self,
-        source: &mut Source,
-        kernel: &Kernel,
-        program: &Program,
-        plan: &Plan,
-        clock: Instant,
-    ) -> Result<Vec<f64>> {
-        let mut raw = self.start_exact(&source.some, clock)?;
+    fn start_sparse(&self, source: &mut Source, mut raw: Vec<f64>, plan: &Plan, clock: Instant) -> Result<Vec<f64>> {
+        let kernel = &self.kernel.bind(&source.some.columns)?;
+        let program = &Program::compile(kernel, source.some.d())?;
         let (x, y) = sample(source.rows, POOL.max(plan.inducing), self.seed)?;
         let mut m = plan.inducing;
         if self.inducing.is_none() {
@@ -261,7 +254,7 @@ impl Fit {
             problem.notes.push(format!("{} rows with missing cells dropped", source.n - posterior.n()));
         }
         let ended = Ended { kernel, noise, outcome, evidence: posterior.bound(), jitter: posterior.jitter() };
-        let scores = score(&posterior, source.rows)?;
+        let scores = score(&problem, &posterior, source.rows)?;
         let x = Points::from_values(0, d, vec![])?;
         Ok(self.single("sparse", &problem, ended, &scores, x, Process::Sparse(Box::new(posterior)), clock))
     }
@@ -292,9 +285,9 @@ impl Fit {
         process: Process,
         clock: Instant,
     ) -> Model {
-        let (scaling, loo) = (&problem.scaling, scores.account(&problem.scaling));
+        let (scaling, loo) = (&problem.scaling, scores.account());
         let own = LeaveOneOut {
-            log_density: loo.log_density + scaling.target_width().ln(),
+            log_density: loo.log_density - problem.log_units(),
             rmse: loo.rmse / scaling.target_width(),
             ..LeaveOneOut::default()
         };
@@ -311,7 +304,7 @@ impl Fit {
             seconds: clock.elapsed().as_secs_f64(),
             seed: self.seed,
         });
-        let members = vec![Member::of(1.0, kernel, noise, scaling.clone(), process)];
+        let members = vec![Member { link: problem.link, ..Member::of(1.0, kernel, noise, scaling.clone(), process) }];
         let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
         Model { encoding, target, x, members, widening: 1.0, account }
     }
@@ -327,11 +320,10 @@ pub(super) struct Ended {
 }
 
 /// Leave-one-out scores of a sparse process.
-pub(super) fn score(posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores> {
-    let mut scores = Scores::default();
+pub(super) fn score<'a>(problem: &'a Problem, posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores<'a>> {
+    let mut scores = Scores::new(problem);
     posterior.leave_one_out(rows, &mut |y, mean, variance| {
-        let part = Part { weight: 1.0, link: Link::Identity, mean, variance, wider: 1.0 };
-        scores.add(y, &Mixture { parts: vec![part] });
+        scores.add(y, std::iter::once((1.0, mean, variance)));
     })?;
     Ok(scores)
 }

@@ -2,13 +2,15 @@
 //! towards equal ones. Averages of several good fits predict better than the best of them, and one that is plainly
 //! worse gets next to nothing. Rows are left out one by one, and by blocks at the ends of the data.
 
+use super::candidate::Candidate;
+use super::problem::Problem;
 use crate::gp::LeaveOneOut;
 
 /// What is drawn towards equal weights, as a share of the rows: the candidates were fitted to the rows they are judged
 /// by, so differences between them are smaller than they look.
 const EQUAL: f64 = 0.1;
 /// What a row at an end counts, against one between others: there are few, and the parameters have seen both.
-pub(super) const END: f64 = 3.0;
+const END: f64 = 3.0;
 /// A smaller weight is not worth the memory and the time.
 const SMALLEST: f64 = 0.03;
 /// Rounds of the iteration; it has converged long before.
@@ -24,6 +26,25 @@ pub(super) struct Tests {
 impl Tests {
     pub fn new(candidates: usize) -> Self {
         Self { candidates, rows: vec![] }
+    }
+
+    /// What each candidate says of rows it is not shown: of each alone, and of those at the ends.
+    pub fn of(problem: &Problem, candidates: &[Candidate]) -> Self {
+        let mut tests = Self::new(candidates.len());
+        tests.add(1.0, problem.targets(), candidates.iter().map(|c| Some(&c.loo)));
+        for (k, block) in problem.ends().iter().enumerate() {
+            let y: Vec<f64> = block.iter().map(|&i| problem.y[i]).collect();
+            tests.add(END, &y, candidates.iter().map(|c| c.ends.get(k).and_then(Option::as_ref)));
+        }
+        tests
+    }
+
+    /// The one with the highest density of all rows.
+    pub fn best(&self) -> usize {
+        let total =
+            |c: usize| self.rows.iter().map(|(counts, row)| counts * row[c].max(f64::MIN_POSITIVE).ln()).sum();
+        let totals: Vec<f64> = (0..self.candidates).map(total).collect();
+        (0..self.candidates).max_by(|&a, &b| totals[a].total_cmp(&totals[b])).unwrap_or(0)
     }
 
     /// Adds predictions of the same targets, one list for each candidate; left aside if one of them has none.
@@ -105,6 +126,9 @@ mod tests {
         let weights = stack(5);
         assert!((weights[0] - weights[1]).abs() < 0.2 && weights[2] == 0.0, "{weights:?}");
         assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let mut tests = Tests::new(3);
+        tests.add(1.0, &y, [&bad, &b, &off(0.5)].into_iter().map(Some));
+        assert_eq!(tests.best(), 1);
         let one = stack(1);
         assert_eq!(one.iter().filter(|w| **w > 0.0).count(), 1);
     }

@@ -193,12 +193,8 @@ impl Question<'_> {
             models = again(&last).run_each(&linked(self.data)?, watch)?;
         }
         models.truncate(STARTS);
-        let y = self.data.y();
-        let jacobian: f64 = y.iter().map(|&y| link.log_jacobian(y)).sum();
         let runner = |model: Model| {
-            // ln p(y) = ln p(z) + Σ ln |dz/dy|, and z was standardised by its width on the way.
-            let width = model.scaling().target_width().ln() * y.len() as f64;
-            let evidence = model.account().log_marginal_likelihood - width + jacobian;
+            let evidence = model.evidence_under(link, self.data.y());
             Runner { model: model.with_link(link), name: kernel.to_string(), evidence, told: told.clone() }
         };
         Ok(models.into_iter().map(runner).collect())

@@ -8,6 +8,7 @@ use crate::fit::Link;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::Instant;
 
 /// One series of a long table.
@@ -70,12 +71,15 @@ pub struct Plan<'a> {
     pub levels: &'a [f64],
 }
 
+/// After so many series freed memory is given back.
+const TIDY: usize = 16;
+
 /// Forecasts every series of a table. Once `stop` is set no further one is begun, and those not begun are failures.
 pub fn forecast_all(
     plan: &Plan,
     table: &Table,
     series: &[Series],
-    done: impl Fn(&Outcome) + Sync,
+    mut done: impl FnMut(&Outcome) + Send,
     stop: &AtomicBool,
 ) -> Vec<Outcome> {
     let one = |s: &Series| {
@@ -98,10 +102,32 @@ pub fn forecast_all(
             outcome.message = error.to_string();
         }
         outcome.seconds = clock.elapsed().as_secs_f64();
-        done(&outcome);
         outcome
     };
-    series.par_iter().with_max_len(1).map(one).collect()
+    // What is kept is copied by a thread of its own: scattered among the working memory of the fits, a few small
+    // pieces of each series would keep most of that memory from being used again.
+    std::thread::scope(|scope| {
+        let (send, receive) = mpsc::channel::<(usize, Outcome)>();
+        let keeper = scope.spawn(move || {
+            let mut kept: Vec<(usize, Outcome)> = Vec::with_capacity(series.len());
+            for (at, outcome) in receive {
+                kept.push((at, outcome.clone()));
+                drop(outcome);
+                done(&kept[kept.len() - 1].1);
+                if kept.len() % TIDY == 0 {
+                    crate::memory::give_back();
+                }
+            }
+            kept.sort_by_key(|(at, _)| *at);
+            kept.into_iter().map(|(_, outcome)| outcome).collect()
+        });
+        let work = |sender: &mut mpsc::Sender<_>, (at, s): (usize, &Series)| {
+            // The keeper listens until the last sender is gone; if it panicked, its panic goes on below.
+            let _ = sender.send((at, one(s)));
+        };
+        series.par_iter().enumerate().with_max_len(1).for_each_with(send, work);
+        keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn fill(outcome: &mut Outcome, plan: &Plan, table: &Table, series: &Series) -> Result<()> {

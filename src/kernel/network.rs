@@ -117,6 +117,14 @@ impl Kernel {
         Self::network(inputs, &PAPER).expect("eight units make four pairs, four make two")
     }
 
+    /// The default network of a table with two cosines among its inputs, for targets that rise and fall along many
+    /// columns, as those of angles do.
+    pub fn network_with_waves() -> Kernel {
+        use Kind::{Cos, Lin, Rbf, Rq};
+        let inputs = [Lin, Lin, Rbf, Rbf, Rq, Rq, Cos, Cos].map(Kernel::primitive);
+        Self::network(inputs.to_vec(), &PAPER).expect("eight units make four pairs, four make two")
+    }
+
     /// The default network for d columns with isotropic LIN, as the paper counts its parameters.
     pub fn paper_regression() -> Kernel {
         Self::default_network(Task::Table).map_primitives(|p| match p.kind {

@@ -2,7 +2,7 @@
 //! are honest, models of older versions open.
 
 use crate::kit::rng;
-use covary::fit::{Link, Priors};
+use covary::fit::{Link, Priors, Warp};
 use covary::gp::{Exact, Posterior, Repeats};
 use covary::program::{Inputs, Program};
 use covary::{Dataset, Fit, Kernel, Model, Points, Threads};
@@ -216,4 +216,67 @@ fn a_model_of_the_first_version_still_opens() {
     assert_eq!((model.n(), model.members().len()), (30, 1));
     let p = model.predict(&Points::from_column(&[0.0]).unwrap()).unwrap();
     assert!(p.mean[0].is_finite() && p.variance_y[0] > 0.0);
+}
+
+/// Rows of one input whose target is a smooth curve with noise, taken through a function.
+fn curve(n: usize, through: impl Fn(f64) -> f64) -> Dataset {
+    let mut rng = rng(11);
+    let x: Vec<f64> = (0..n).map(|i| 8.0 * i as f64 / n as f64).collect();
+    let y = x.iter().map(|x| through(x.sin() + 0.3 * x + 0.1 * (rng.random::<f64>() - 0.5))).collect();
+    Dataset::new(Points::from_column(&x).unwrap(), y).unwrap()
+}
+
+#[test]
+fn the_transform_with_the_highest_evidence_is_taken() {
+    let fit = Fit::new(Kernel::rbf()).restarts(1).warp(Warp::Auto);
+    assert_eq!(fit.run(&curve(80, |z| z)).unwrap().link(), Link::Identity);
+    assert_eq!(fit.run(&curve(80, |z| (2.0 * z).exp())).unwrap().link(), Link::Log);
+    // A long tail above, and values of both signs.
+    let skewed = curve(80, |z| (1.5 * z).exp() - 4.0);
+    let model = fit.run(&skewed).unwrap();
+    let Link::YeoJohnson { power, .. } = model.link() else { panic!("{:?}", model.link()) };
+    assert!(power < 1.0, "{power}");
+    assert!(model.account().notes.iter().any(|n| n.contains("yeo_johnson")), "{:?}", model.account().notes);
+    // The density of each left-out target in its own units is that of the transformed one with the slope.
+    let linked = skewed.clone().map_target(|y| model.link().apply(y)).unwrap();
+    let plain = fit.clone().warp(Warp::None).run(&linked).unwrap();
+    let slope = skewed.y().iter().map(|&y| model.link().log_jacobian(y)).sum::<f64>() / 80.0;
+    let (a, b) = (model.account().loo.log_density, plain.account().loo.log_density + slope);
+    assert!((a - b).abs() < 1e-9, "{a} {b}");
+    let candidate = &model.account().candidates[0];
+    assert!((candidate.loo_log_density - a).abs() < 1e-9, "{} {a}", candidate.loo_log_density);
+    // Predictions come back, from a file too.
+    let points = Points::from_column(&[1.0, 3.3, 7.7]).unwrap();
+    let direct = plain.predict(&points).unwrap();
+    for (i, m) in model.distribution(&points).unwrap().iter().enumerate() {
+        let median = model.link().undo(direct.mean[i]);
+        assert!((m.quantile(0.5) - median).abs() < 1e-9 * median.abs().max(1.0));
+    }
+    let again = Model::from_bytes(&model.to_bytes().unwrap(), "m".as_ref()).unwrap();
+    assert_eq!(again.predict(&points).unwrap(), model.predict(&points).unwrap());
+}
+
+#[test]
+fn a_transform_follows_the_units_of_the_target() {
+    let fit = Fit::new(Kernel::rbf()).restarts(1).warp(Warp::Auto);
+    let data = curve(80, |z| (1.5 * z).exp() - 4.0);
+    let other = data.clone().map_target(|y| 3e4 * y - 7e4).unwrap();
+    let points = Points::from_column(&[0.5, 4.0, 9.0]).unwrap();
+    let (a, b) = (fit.run(&data).unwrap(), fit.run(&other).unwrap());
+    let (a, b) = (a.predict(&points).unwrap(), b.predict(&points).unwrap());
+    for i in 0..3 {
+        assert!((3e4 * a.mean[i] - 7e4 - b.mean[i]).abs() < 1e-6 * b.mean[i].abs(), "{} {}", a.mean[i], b.mean[i]);
+        assert!((9e8 * a.variance_y[i] - b.variance_y[i]).abs() < 1e-6 * b.variance_y[i]);
+    }
+}
+
+#[test]
+fn transforms_that_cannot_be_are_refused() {
+    let fit = Fit::new(Kernel::rbf()).restarts(1);
+    let negative = curve(40, |z| z - 2.0);
+    let error = fit.clone().warp(Warp::By(Link::Log)).run(&negative).unwrap_err();
+    assert!(error.to_string().contains("transform"), "{error}");
+    let noisy = curve(40, f64::exp).with_noise(vec![0.01; 40]).unwrap();
+    assert!(fit.clone().warp(Warp::By(Link::Log)).run(&noisy).is_err());
+    assert_eq!(fit.warp(Warp::Auto).run(&noisy).unwrap().link(), Link::Identity);
 }

@@ -1,13 +1,13 @@
 //! `covary fit`: a table becomes a model file.
 
-use crate::args::{Common, Fit as Args, MethodArg, OptimizerArg, Search, StartArg};
+use crate::args::{Common, Fit as Args, MethodArg, OptimizerArg, Search, StartArg, TransformArg};
 use crate::checkpoint::{self, Checkpoint};
 use crate::failure::Failure;
 use crate::input::{check_memory, peak_memory};
 use crate::output::{Talk, check_writable, print_json, short, write_file};
 use crate::progress::{Place, Watch};
 use covary::data::{Choice, Missing, Stream};
-use covary::fit::{Link, Method, Plan, Standardize, StartFrom, Step};
+use covary::fit::{Link, Method, Plan, Standardize, StartFrom, Step, Warp};
 use covary::kernel::Task;
 use covary::optim::Adam;
 use covary::{Dataset, Fit, Kernel};
@@ -74,7 +74,8 @@ impl Rows {
     fn read(args: &Args, choice: &Choice) -> Result<Self, Failure> {
         let may = matches!(args.method, MethodArg::Auto | MethodArg::Sparse)
             && choice.missing != Missing::Impute
-            && choice.noise.is_none();
+            && choice.noise.is_none()
+            && args.transform == TransformArg::None;
         if may && args.reading.streams(&args.data) {
             let stream = Stream::open(&args.data, &args.reading.options()?, choice, PIECE).map_err(Failure::data)?;
             return Ok(Self::Pieces(stream));
@@ -137,10 +138,19 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     if args.no_standardize {
         fit = fit.standardize(Standardize::No);
     }
+    fit = fit.warp(match args.transform {
+        TransformArg::None => Warp::None,
+        TransformArg::Log => Warp::By(Link::Log),
+        TransformArg::Auto => Warp::Auto,
+    });
     let plan = rows.plan(&fit)?;
     check_memory(&plan, (n, d), |n| fit.memory(n, d), talk)?;
 
-    let mut checkpoint = Checkpoint::new("fit", &args.search.kernel, common.seed, restarts, rows.fingerprint(args));
+    let task = match args.transform {
+        TransformArg::None => "fit".to_string(),
+        transform => format!("fit, transform {}", transform.name()),
+    };
+    let mut checkpoint = Checkpoint::new(&task, &args.search.kernel, common.seed, restarts, rows.fingerprint(args));
     if let Some(path) = &args.search.resume {
         checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
         fit = fit.resume_some(checkpoint.states(Link::Identity));
