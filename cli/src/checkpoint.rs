@@ -1,7 +1,7 @@
 //! The state of work that was not finished, in a file that `--resume` goes on from.
 
 use covary::data::{Choice, Table};
-use covary::file::write_atomically;
+use covary::file::Draft;
 use covary::fit::Link;
 use covary::forecast::{Forecast, Outcome};
 use covary::optim::State;
@@ -9,10 +9,11 @@ use covary::plot::Band;
 use covary::{Dataset, Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io::BufWriter;
 use std::path::Path;
 
 /// What a checkpoint file is called inside.
-const FORMAT: &str = "covary checkpoint 2";
+const FORMAT: &str = "covary checkpoint 3";
 
 /// All that is needed to go on with the same work on the same data.
 #[derive(Clone, Serialize, Deserialize)]
@@ -30,23 +31,43 @@ pub struct Checkpoint {
     pub done: Vec<Done>,
 }
 
-/// A series that is done, with its forecast.
+/// A series that is done, with its forecast in few pieces of memory: there may be very many.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Done {
     outcome: Outcome,
-    times: Vec<String>,
-    numbers: Vec<f64>,
-    mean: Vec<f64>,
-    sd: Vec<f64>,
-    bands: Vec<(f64, Vec<f64>, Vec<f64>)>,
+    /// One on each line.
+    times: String,
+    levels: Vec<f64>,
+    /// Times as numbers, means, deviations, then both ends for each level.
+    values: Vec<f64>,
 }
 
 impl Done {
+    /// Nothing where a number is not finite: it would not survive the file.
+    fn new(outcome: &Outcome) -> Option<Self> {
+        let f = &outcome.forecast;
+        let ends = f.bands.iter().flat_map(|b| [&b.lower, &b.upper]);
+        let values = [&f.numbers, &f.mean, &f.sd].into_iter().chain(ends).flatten().copied().collect::<Vec<f64>>();
+        values.iter().all(|v| v.is_finite()).then(|| Self {
+            outcome: Outcome { forecast: Forecast::default(), ..outcome.clone() },
+            times: f.times.join("\n"),
+            levels: f.bands.iter().map(|b| b.level).collect(),
+            values,
+        })
+    }
+
+    pub fn id(&self) -> &str {
+        &self.outcome.id
+    }
+
     /// The outcome as it was.
-    pub fn restore(self) -> Outcome {
-        let bands = self.bands.into_iter().map(|(level, lower, upper)| Band { level, lower, upper }).collect();
-        let Self { times, numbers, mean, sd, .. } = self;
-        Outcome { forecast: Forecast { times, numbers, mean, sd, bands }, ..self.outcome }
+    pub fn restore(&self) -> Outcome {
+        let times: Vec<String> = self.times.lines().map(String::from).collect();
+        let mut lists = self.values.chunks(times.len().max(1)).map(<[f64]>::to_vec);
+        let mut next = || lists.next().unwrap_or_default();
+        let (numbers, mean, sd) = (next(), next(), next());
+        let bands = self.levels.iter().map(|&level| Band { level, lower: next(), upper: next() }).collect();
+        Outcome { forecast: Forecast { times, numbers, mean, sd, bands }, ..self.outcome.clone() }
     }
 }
 
@@ -84,9 +105,10 @@ impl Checkpoint {
     }
 
     pub fn save(&self, path: &Path) -> Result<()> {
-        let bytes = serde_json::to_vec(self)
-            .map_err(|e| Error::from(ErrorKind::Io { path: path.into(), source: e.into() }))?;
-        write_atomically(path, &bytes)
+        let failed = |source| Error::from(ErrorKind::Io { path: path.into(), source });
+        let mut to = BufWriter::new(Draft::new(path)?);
+        serde_json::to_writer(&mut to, self).map_err(|e| failed(e.into()))?;
+        to.into_inner().map_err(|e| failed(e.into_error()))?.finish()
     }
 
     /// Whether nothing would be lost without it.
@@ -112,20 +134,13 @@ impl Checkpoint {
         }
     }
 
-    /// A series is done. One whose numbers are not all finite would not survive the file: it is done again.
-    pub fn done(&mut self, outcome: &Outcome) {
-        let f = &outcome.forecast;
-        let ends = || f.bands.iter().flat_map(|b| b.lower.iter().chain(&b.upper));
-        if f.numbers.iter().chain(&f.mean).chain(&f.sd).chain(ends()).all(|v| v.is_finite()) {
-            self.done.push(Done {
-                outcome: outcome.clone(),
-                times: f.times.clone(),
-                numbers: f.numbers.clone(),
-                mean: f.mean.clone(),
-                sd: f.sd.clone(),
-                bands: f.bands.iter().map(|b| (b.level, b.lower.clone(), b.upper.clone())).collect(),
-            });
+    /// A series is done; comes back where it cannot be kept, and is to be done again when the work is resumed.
+    pub fn done(&mut self, outcome: Outcome) -> Option<Outcome> {
+        match Done::new(&outcome) {
+            Some(done) => self.done.push(done),
+            None => return Some(outcome),
         }
+        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! Long work: a bar for whoever watches, a checkpoint for whoever waits, an end for whoever has waited enough.
 
-use crate::checkpoint::Checkpoint;
+use crate::checkpoint::{Checkpoint, Done};
 use crate::interrupt;
 use crate::output::Talk;
 use covary::Result;
@@ -132,12 +132,18 @@ impl Watch {
         ControlFlow::Continue(())
     }
 
-    /// One more series is done.
-    pub fn done(&self, outcome: &Outcome) {
+    /// One more series is done; comes back where it cannot be kept here.
+    pub fn done(&self, outcome: Outcome) -> Option<Outcome> {
         let mut kept = lock(&self.kept);
-        kept.checkpoint.done(outcome);
+        let odd = kept.checkpoint.done(outcome);
         kept.save_now_and_then();
         self.bar.inc(1);
+        odd
+    }
+
+    /// All series that are done, those of a run before too.
+    pub fn all_done(&self) -> Vec<Done> {
+        lock(&self.kept).checkpoint.done.clone()
     }
 
     /// Nothing more is to come: the bar goes, so that what is said next stands alone.

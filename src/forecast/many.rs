@@ -21,7 +21,7 @@ pub struct Series {
 }
 
 /// How it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Fitted and forecast.
@@ -74,14 +74,15 @@ pub struct Plan<'a> {
 /// After so many series freed memory is given back.
 const TIDY: usize = 16;
 
-/// Forecasts every series of a table. Once `stop` is set no further one is begun, and those not begun are failures.
+/// Forecasts every series of a table and hands on what became of each, with its place in `series`, as it is done; from
+/// one thread, which need keep no more than it wants. Once `stop` is set no further one is begun, and those not begun are failures.
 pub fn forecast_all(
     plan: &Plan,
     table: &Table,
     series: &[Series],
-    mut done: impl FnMut(&Outcome) + Send,
+    mut done: impl FnMut(usize, Outcome) + Send,
     stop: &AtomicBool,
-) -> Vec<Outcome> {
+) {
     let one = |s: &Series| {
         let clock = Instant::now();
         let mut outcome = Outcome {
@@ -104,30 +105,25 @@ pub fn forecast_all(
         outcome.seconds = clock.elapsed().as_secs_f64();
         outcome
     };
-    // What is kept is copied by a thread of its own: scattered among the working memory of the fits, a few small
-    // pieces of each series would keep most of that memory from being used again.
+    // What is kept belongs to a thread of its own: scattered among the working memory of the fits, a few small pieces
+    // of each series would keep most of that memory from being used again.
     std::thread::scope(|scope| {
         let (send, receive) = mpsc::channel::<(usize, Outcome)>();
         let keeper = scope.spawn(move || {
-            let mut kept: Vec<(usize, Outcome)> = Vec::with_capacity(series.len());
-            for (at, outcome) in receive {
-                kept.push((at, outcome.clone()));
-                drop(outcome);
-                done(&kept[kept.len() - 1].1);
-                if kept.len() % TIDY == 0 {
+            for (count, (at, outcome)) in receive.into_iter().enumerate() {
+                done(at, outcome);
+                if count % TIDY == 0 {
                     crate::memory::give_back();
                 }
             }
-            kept.sort_by_key(|(at, _)| *at);
-            kept.into_iter().map(|(_, outcome)| outcome).collect()
         });
         let work = |sender: &mut mpsc::Sender<_>, (at, s): (usize, &Series)| {
             // The keeper listens until the last sender is gone; if it panicked, its panic goes on below.
             let _ = sender.send((at, one(s)));
         };
         series.par_iter().enumerate().with_max_len(1).for_each_with(send, work);
-        keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+        keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
 }
 
 fn fill(outcome: &mut Outcome, plan: &Plan, table: &Table, series: &Series) -> Result<()> {

@@ -1,6 +1,6 @@
 //! `covary demo`: an embedded series, a forecast, a chart, words, files to look at.
 
-use super::forecast::{rows, table_for_people, terminal, words};
+use super::forecast::{rows_of, table_for_people, terminal, words};
 use crate::args::{Common, Demo as Args};
 use crate::failure::Failure;
 use crate::output::{Talk, csv_line, print, print_json, write_file};
@@ -41,7 +41,7 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
     let account = fitted.model.account();
     if talk.json {
         return print_json(&json!({
-            "forecast": rows(&forecast), "transform": fitted.model.link(), "log_marginal_likelihood": fitted.evidence,
+            "forecast": rows_of(&forecast), "transform": fitted.model.link(), "log_marginal_likelihood": fitted.evidence,
             "findings": found, "seconds": account.seconds, "converged": account.converged, "reason": account.reason,
             "seed": common.seed, "output": args.out,
         }));

@@ -1,7 +1,7 @@
 //! `covary forecast`: a table with times becomes a table of the times to come.
 
 use crate::args::{Common, Forecast as Args, TransformArg};
-use crate::checkpoint::{self, Checkpoint};
+use crate::checkpoint::{self, Checkpoint, Done};
 use crate::failure::Failure;
 use crate::input::{check_memory, check_memory_of_many, peak_memory};
 use crate::output::{Sink, Talk, check_writable, columns, csv_line, print, print_json, short};
@@ -16,7 +16,7 @@ use covary::forecast::{
 use covary::kernel::Task;
 use covary::plot::{Colour, Terminal};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -138,7 +138,7 @@ fn one(
     if args.output.is_none() && !talk.json && talk.watched() && std::io::stdout().is_terminal() {
         print(&table_for_people(&forecast, &choice.inputs[0]))?;
     } else if !talk.json || args.output.is_some() {
-        write_table(args, &choice.inputs[0], None, std::slice::from_ref(&(String::new(), &forecast)))?;
+        write_table(args, &choice.inputs[0], None, std::iter::once((String::new(), forecast.clone())))?;
     }
     watch.finish()?;
     talk.detail(words(&found));
@@ -183,7 +183,12 @@ pub fn backtest_table(b: &Backtest) -> String {
     head + &columns(&["method", "mae", "rmse", "mase", "in 80 %", "in 95 %"], &rows)
 }
 
-fn write_table(args: &Args, time: &str, id: Option<&str>, parts: &[(String, &Forecast)]) -> Result<(), Failure> {
+fn write_table(
+    args: &Args,
+    time: &str,
+    id: Option<&str>,
+    parts: impl Iterator<Item = (String, Forecast)>,
+) -> Result<(), Failure> {
     let mut sink = Sink::new(args.output.as_deref())?;
     let mut text = String::new();
     let levels = Forecast {
@@ -203,7 +208,7 @@ fn write_table(args: &Args, time: &str, id: Option<&str>, parts: &[(String, &For
     sink.finish()
 }
 
-pub fn rows(forecast: &Forecast) -> Vec<Value> {
+pub fn rows_of(forecast: &Forecast) -> Vec<Value> {
     let names = forecast.columns();
     let row = |i: usize| {
         let mut value = json!({ "time": forecast.times[i] });
@@ -226,7 +231,7 @@ fn summary(
     json!({
         "time": fitted.data().inputs()[0], "target": fitted.data().target(), "rows": fitted.data().n(),
         "steps": forecast.times.len(), "transform": fitted.model.link(), "intervals": args.interval,
-        "forecast": rows(forecast), "log_marginal_likelihood": fitted.evidence, "noise_sd": account.noise_sd,
+        "forecast": rows_of(forecast), "log_marginal_likelihood": fitted.evidence, "noise_sd": account.noise_sd,
         "kernel": account.kernel, "findings": found, "backtest": tested, "iterations": account.iterations,
         "evaluations": account.evaluations, "seconds": account.seconds, "converged": account.converged,
         "reason": account.reason, "seed": common.seed, "peak_memory_bytes": peak_memory(), "notes": notes,
@@ -270,9 +275,8 @@ fn many(
     if let Some(path) = &args.search.resume {
         checkpoint = Checkpoint::open(path, &checkpoint).map_err(Failure::model)?;
     }
-    let mut before: HashMap<String, Outcome> =
-        checkpoint.done.iter().map(|d| d.clone().restore()).map(|o| (o.id.clone(), o)).collect();
-    let rest: Vec<Series> = series.iter().filter(|s| !before.contains_key(&s.id)).cloned().collect();
+    let before: HashSet<&str> = checkpoint.done.iter().map(Done::id).collect();
+    let rest: Vec<Series> = series.iter().filter(|s| !before.contains(s.id.as_str())).cloned().collect();
     if !before.is_empty() {
         talk.note(format!("{} series were done before", before.len()));
     }
@@ -280,16 +284,24 @@ fn many(
     let watch = Watch::new(talk, rest.len() as u64, checkpoint, place);
     let forecaster = forecaster(args, fit).effort(Effort::Quick);
     let plan = Plan { forecaster: &forecaster, choice, horizon, levels: &args.interval };
-    let mut fresh = forecast_all(&plan, table, &rest, |o| watch.done(o), &AtomicBool::new(false)).into_iter();
-    let outcomes: Vec<Outcome> =
-        series.iter().filter_map(|s| before.remove(&s.id).or_else(|| fresh.next())).collect();
+    let mut odd = Vec::new();
+    forecast_all(&plan, table, &rest, |_, o| odd.extend(watch.done(o)), &AtomicBool::new(false));
+    let done = watch.all_done();
+    // One at a time: forecasts of very many series would fill the memory.
+    let places: HashMap<&str, usize> = done.iter().enumerate().map(|(i, d)| (d.id(), i)).collect();
+    let outcome = |s: &Series| {
+        let kept = places.get(s.id.as_str()).map(|&i| done[i].restore());
+        kept.or_else(|| odd.iter().find(|o: &&Outcome| o.id == s.id).cloned())
+    };
+    let outcomes = || series.iter().filter_map(outcome);
 
     watch.clear();
-    let counts = |status: Status| outcomes.iter().filter(|o| o.status == status).count();
-    let (ok, fallback, failed) = (counts(Status::Ok), counts(Status::Fallback), counts(Status::Failed));
+    let mut counts: HashMap<Status, usize> = HashMap::new();
+    outcomes().for_each(|o| *counts.entry(o.status).or_default() += 1);
+    let count = |status: Status| counts.get(&status).copied().unwrap_or(0);
+    let (ok, fallback, failed) = (count(Status::Ok), count(Status::Fallback), count(Status::Failed));
     if !talk.json || args.output.is_some() {
-        let parts: Vec<(String, &Forecast)> = outcomes.iter().map(|o| (o.id.clone(), &o.forecast)).collect();
-        write_table(args, &choice.inputs[0], Some(id), &parts)?;
+        write_table(args, &choice.inputs[0], Some(id), outcomes().map(|o| (o.id, o.forecast)))?;
     }
     let header =
         [id, "status", "rows", "method", "transform", "log_marginal_likelihood", "converged", "seconds", "message"];
@@ -310,37 +322,37 @@ fn many(
     if let Some(path) = &args.status {
         let mut text = String::new();
         csv_line(&mut text, header);
-        outcomes.iter().for_each(|o| csv_line(&mut text, cells(o)));
+        outcomes().for_each(|o| csv_line(&mut text, cells(&o)));
         crate::output::write_file(path, text.as_bytes())?;
     }
     watch.finish()?;
     // All of a few, those that need a look of many.
-    let shown: Vec<&Outcome> = outcomes.iter().filter(|o| outcomes.len() <= 20 || o.status != Status::Ok).collect();
-    if !shown.is_empty() {
-        let rows: Vec<Vec<String>> = shown.iter().take(50).map(|o| cells(o)).collect();
+    let shown = outcomes().filter(|o| series.len() <= 20 || o.status != Status::Ok).take(50);
+    let rows: Vec<Vec<String>> = shown.map(|o| cells(&o)).collect();
+    if !rows.is_empty() {
         talk.say(&columns(&header, &rows));
     }
     let seconds = clock.elapsed().as_secs_f64();
     talk.say(&format!(
         "{} series in {seconds:.1} s: {ok} fitted, {fallback} by a simple method, {failed} failed",
-        outcomes.len()
+        ok + fallback + failed
     ));
     if talk.json {
-        let value = |o: &Outcome| {
+        let value = |o: Outcome| {
             let mut value = json!(o);
             if args.output.is_none() {
-                value["forecast"] = json!(rows(&o.forecast));
+                value["forecast"] = json!(rows_of(&o.forecast));
             }
             value
         };
         print_json(&json!({
-            "id": id, "time": choice.inputs[0], "target": choice.target, "count": outcomes.len(), "ok": ok,
+            "id": id, "time": choice.inputs[0], "target": choice.target, "count": ok + fallback + failed, "ok": ok,
             "fallback": fallback, "failed": failed, "seconds": seconds, "seed": common.seed,
-            "peak_memory_bytes": peak_memory(), "series": outcomes.iter().map(value).collect::<Vec<_>>(),
+            "peak_memory_bytes": peak_memory(), "series": outcomes().map(value).collect::<Vec<_>>(),
         }))?;
     }
     if ok + fallback == 0 {
-        let first = outcomes.first().map_or("there is none", |o| o.message.as_str()).to_string();
+        let first = outcomes().next().map_or("there is none".to_string(), |o| o.message);
         let kind = covary::ErrorKind::NotATable {
             file: args.data.clone(),
             found: format!("no series could be forecast; the first: {first}"),
