@@ -170,9 +170,14 @@ impl Dataset {
     ///
     /// # Errors
     /// When a value becomes one that is not finite.
-    pub fn map_target(mut self, f: impl Fn(f64) -> f64) -> Result<Self> {
+    pub fn map_target(self, f: impl Fn(f64) -> f64) -> Result<Self> {
+        self.map_rows(|_, y| f(y))
+    }
+
+    /// The same dataset with another target, row by row.
+    pub(crate) fn map_rows(mut self, f: impl Fn(usize, f64) -> f64) -> Result<Self> {
         for (row, y) in self.y.iter_mut().enumerate() {
-            *y = f(*y);
+            *y = f(row, *y);
             if !y.is_finite() {
                 return Err(ErrorKind::NotFinite { row, column: self.target, found: *y }.into());
             }

@@ -2,6 +2,7 @@
 //! Every older version stays readable; damaged, foreign and newer files are refused with a reason.
 
 use super::account::Account;
+use super::levels::Levels;
 use super::link::Link;
 use super::member::{Member, Parts};
 use super::model::Model;
@@ -14,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The version this build writes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const MAGIC: &str = "covary model";
 
-/// Version 3: everything a model is, on standardised data.
+/// Version 4: everything a model is, on standardised data.
 #[derive(Serialize, Deserialize)]
 struct Body {
     encoding: Encoding,
@@ -49,6 +50,9 @@ struct StoredMember {
     /// The largest prior variance at a row; since version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reach: Option<f64>,
+    /// Steps of the level that were taken out; since version 4.
+    #[serde(default, skip_serializing_if = "Levels::is_empty")]
+    levels: Levels,
 }
 
 /// Version 1: a single member.
@@ -82,6 +86,7 @@ impl From<Body1> for Body {
             sparse: None,
             weights: None,
             reach: None,
+            levels: Levels::default(),
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
         Self { encoding, target, rows, inputs, members: vec![member], widening: 1.0, account: b.account }
@@ -122,6 +127,7 @@ impl Model {
                 _ => None,
             },
             reach: m.reach,
+            levels: m.levels.clone(),
         };
         let body = Body {
             encoding: self.encoding.clone(),
@@ -214,7 +220,10 @@ impl StoredMember {
         if self.reach.is_some_and(|r| !(r > 0.0 && r.is_finite())) {
             return Err(Error::option("model", "a member's reach is not a positive number"));
         }
-        let reach = self.reach;
+        if !self.levels.is_finite() {
+            return Err(Error::option("model", "a member's steps of the level are not finite"));
+        }
+        let (reach, levels) = (self.reach, self.levels);
         let kernel = self.kernel.parse::<Kernel>()?.bind_to(x.d())?;
         if let Some(summary) = self.sparse {
             let program = Program::compile(&kernel, x.d())?;
@@ -228,7 +237,7 @@ impl StoredMember {
                 }
             };
             let member = Member::of(self.weight, kernel, self.noise, self.scaling, process);
-            return Ok(Member { link: self.link, reach, ..member });
+            return Ok(Member { link: self.link, reach, levels, ..member });
         }
         let repeats = self.merged.map(|(first, targets)| {
             let ascending = first.windows(2).all(|w| w[0] < w[1]);
@@ -248,6 +257,6 @@ impl StoredMember {
             known: self.known_noise,
             repeats: repeats.transpose()?,
         };
-        Ok(Member { reach, ..Member::new(parts, x)? })
+        Ok(Member { reach, levels, ..Member::new(parts, x)? })
     }
 }

@@ -1,6 +1,7 @@
 //! What is done to a target before it is fitted, and how predictions come back: means and variances by the moments of
 //! the distribution, interval ends by the monotone function itself.
 
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::normal;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,14 @@ impl Link {
                 t if t >= 0.0 => power(t, p),
                 t => -power(-t, 2.0 - p),
             },
+        }
+    }
+
+    /// The dataset of the linked target.
+    pub(crate) fn of(self, data: &Dataset) -> Result<Dataset> {
+        match self {
+            Self::Identity => Ok(data.clone()),
+            _ => data.clone().map_target(|y| self.apply(y)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! One process of a model: a kernel with its values, the data it has seen, standardised under its link.
 
+use super::levels::Levels;
 use super::link::Link;
 use crate::data::{Points, Scaling};
 use crate::error::Result;
@@ -14,6 +15,7 @@ pub struct Member {
     pub(super) kernel: Kernel,
     pub(super) noise: f64,
     pub(super) link: Link,
+    pub(super) levels: Levels,
     pub(super) scaling: Scaling,
     pub(super) y: Vec<f64>,
     pub(super) known: Option<Vec<f64>>,
@@ -43,13 +45,14 @@ impl Member {
         let beside = own.as_deref().or(known.as_deref());
         let posterior = Posterior::new(program, kernel.values(), noise, x.clone(), y.clone(), beside)?;
         let process = Process::Exact(Box::new(posterior));
-        Ok(Self { weight, kernel, noise, link, scaling, y, known, repeats, process, reach: None })
+        let levels = Levels::default();
+        Ok(Self { weight, kernel, noise, link, levels, scaling, y, known, repeats, process, reach: None })
     }
 
     /// The member of a process that does not refer to targets of its own.
     pub(super) fn of(weight: f64, kernel: Kernel, noise: f64, scaling: Scaling, process: Process) -> Self {
-        let (y, link) = (vec![], Link::Identity);
-        Self { weight, kernel, noise, link, scaling, y, known: None, repeats: None, process, reach: None }
+        let (y, link, levels) = (vec![], Link::Identity, Levels::default());
+        Self { weight, kernel, noise, link, levels, scaling, y, known: None, repeats: None, process, reach: None }
     }
 
     /// The same member, which counts less where its prior says that anything may happen.
@@ -89,7 +92,7 @@ impl Member {
     /// Means and variances of the linked target, where it is normal.
     pub(super) fn predict(&self, points: &Points) -> Result<Prediction> {
         let mut p = self.process.predict(&self.scaling.points(points)?)?;
-        p.mean.iter_mut().for_each(|m| *m = self.scaling.mean(*m));
+        p.mean.iter_mut().zip(points.column(0)).for_each(|(m, &x)| *m = self.scaling.mean(*m) + self.levels.at(x));
         p.variance_f.iter_mut().chain(&mut p.variance_y).for_each(|v| *v = self.scaling.variance(*v));
         Ok(p)
     }
@@ -102,12 +105,13 @@ impl Member {
             return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect());
         }
         let mean = self.process.mean(&self.scaling.points(points)?)?;
-        Ok(mean.into_iter().map(|m| self.scaling.mean(m)).collect())
+        Ok(mean.into_iter().zip(points.column(0)).map(|(m, &x)| self.scaling.mean(m) + self.levels.at(x)).collect())
     }
 
     /// Takes in more observations; the noise of new rows is the common one.
     pub(super) fn append(&mut self, points: &Points, y: &[f64]) -> Result<()> {
-        let y: Vec<f64> = y.iter().map(|&v| self.link.apply(v)).collect();
+        let level = |(&v, &x): (&f64, &f64)| self.link.apply(v) - self.levels.at(x);
+        let y: Vec<f64> = y.iter().zip(points.column(0)).map(level).collect();
         let (x, y) = (self.scaling.points(points)?, self.scaling.target(&y));
         let seen = self.process.prior(&x)?.into_iter().fold(0.0, f64::max);
         self.process.append(&x, &y)?;

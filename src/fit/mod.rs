@@ -9,6 +9,7 @@ mod grid;
 mod grid_start;
 mod grid_work;
 mod iterative;
+mod levels;
 mod link;
 mod member;
 mod method;
@@ -25,6 +26,7 @@ mod weigh;
 
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
 pub use grid::{Deviations, GridFit, GridModel, GridRestart};
+pub use levels::Levels;
 pub use link::Link;
 pub use member::Member;
 pub use method::{Method, Plan};
@@ -174,6 +176,11 @@ impl Fit {
     /// How many starts there are.
     pub fn starts(&self) -> usize {
         self.restarts
+    }
+
+    /// The seed of everything random.
+    pub(crate) fn own_seed(&self) -> u64 {
+        self.seed
     }
 
     /// Whether no other kernel competes.

@@ -254,9 +254,9 @@ impl Model {
             let own = member.process.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
             let sd = noise(member);
             for (s, mut values) in mine.into_iter().zip(own) {
-                for v in &mut values {
+                for (v, &x) in values.iter_mut().zip(points.column(0)) {
                     let z: f64 = if sd > 0.0 { StandardNormal.sample(&mut rng) } else { 0.0 };
-                    *v = member.link.undo(member.scaling.mean(*v + z * sd));
+                    *v = member.link.undo(member.scaling.mean(*v + z * sd) + member.levels.at(x));
                 }
                 samples[s] = values;
             }

@@ -6,7 +6,7 @@ use super::rolling::Rolling;
 use super::shares::{OUT, shares};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
-use crate::fit::{CandidateAccount, Fit, Link, Mixture, Model, Part, Step};
+use crate::fit::{CandidateAccount, Fit, Levels, Link, Mixture, Model, Part, Step};
 use crate::kernel::Kernel;
 use crate::optim::State;
 use rayon::prelude::*;
@@ -77,6 +77,8 @@ pub(super) struct Question<'a> {
     pub horizon: Option<usize>,
     pub effort: Effort,
     pub resume: &'a [(Link, Vec<Option<State>>)],
+    /// Steps of the level under each link.
+    pub levels: &'a [(Link, Levels)],
 }
 
 /// What was chosen.
@@ -157,10 +159,9 @@ impl Question<'_> {
         fit: Fit,
         watch: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Runner>> {
-        let linked = |data: &Dataset| match link {
-            Link::Identity => Ok(data.clone()),
-            _ => data.clone().map_target(|y| link.apply(y)),
-        };
+        let none = Levels::default();
+        let levels = self.levels.iter().find(|l| l.0 == link).map_or(&none, |l| &l.1);
+        let linked = |data: &Dataset| levels.taken_out(link.of(data)?);
         let fit = fit.kernel_of(kernel.clone());
         let asked = *kernel == *self.fit.kernel();
         let once = fit.clone().restarts(1).resume(vec![]);
@@ -185,7 +186,7 @@ impl Question<'_> {
             let ahead = Points::from_column(&self.data.x().column(0)[at..at + steps])?;
             let found = again(&last).run_each(&past, &|_: Step| ControlFlow::Continue(()));
             if let Some(model) = found.ok().and_then(|m| m.into_iter().next()) {
-                told[o] = model.clone().with_link(link).distribution(&ahead).ok();
+                told[o] = model.clone().with_link(link).with_levels(levels).distribution(&ahead).ok();
                 last = Some(model);
             }
         }
@@ -195,7 +196,8 @@ impl Question<'_> {
         models.truncate(STARTS);
         let runner = |model: Model| {
             let evidence = model.evidence_under(link, self.data.y());
-            Runner { model: model.with_link(link), name: kernel.to_string(), evidence, told: told.clone() }
+            let model = model.with_link(link).with_levels(levels);
+            Runner { model, name: kernel.to_string(), evidence, told: told.clone() }
         };
         Ok(models.into_iter().map(runner).collect())
     }

@@ -9,6 +9,7 @@ mod many;
 mod picture;
 mod rolling;
 mod shares;
+mod shifts;
 
 pub use backtest::{Backtest, Score, backtest};
 pub use baseline::{Baseline, season};
@@ -17,6 +18,7 @@ pub use many::{Outcome, Plan, Series, Status, forecast_all};
 pub use rolling::Rolling;
 
 use choose::{Chosen, Question};
+use shifts::shifts;
 
 use crate::data::{Dataset, Horizon, Points, TimeAxis};
 use crate::error::{Error, ErrorKind, Result};
@@ -171,10 +173,15 @@ impl Forecaster {
         };
         let (fit, horizon, effort, resume) = (&self.fit, self.horizon, self.effort, &self.resume[..]);
         let in_order = data.select(&by_time(data));
-        let chosen = Question { fit, data: &in_order, links, horizon, effort, resume }.answer(&watch)?;
+        let mut levels = Vec::new();
+        for &link in links.iter().filter(|_| fit.kernel().is_network() && !fit.is_alone()) {
+            levels.push((link, shifts(&link.of(&in_order)?, fit.own_seed())));
+        }
+        let levels = &levels[..];
+        let chosen = Question { fit, data: &in_order, links, horizon, effort, resume, levels }.answer(&watch)?;
         let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
         let Chosen { model, evidence, rolling } = chosen;
-        let notes = notes(&model, links);
+        let notes = notes(&model, links, &axis);
         Ok(Fitted { model, evidence, data: data.clone(), axis, rolling, notes })
     }
 }
@@ -187,9 +194,17 @@ fn by_time(data: &Dataset) -> Vec<usize> {
 }
 
 /// What was averaged, in sentences.
-fn notes(model: &Model, links: &[Link]) -> Vec<String> {
+fn notes(model: &Model, links: &[Link], axis: &TimeAxis) -> Vec<String> {
     let mut notes = Vec::new();
     let members = model.members();
+    for (at, by) in members[0].levels().steps() {
+        let when = axis.to_text(*at).unwrap_or_else(|_| at.to_string());
+        let size = match members[0].link() {
+            Link::Identity => format!("by {by:+.4}"),
+            _ => format!("by a factor of {:.3}", by.exp()),
+        };
+        notes.push(format!("the level steps {size} at {when}: forecasts go on from there"));
+    }
     let shares: Vec<String> = model
         .account()
         .candidates

@@ -226,6 +226,25 @@ impl Posterior {
         Ok((0..count).map(|_| draw()).collect())
     }
 
+    /// For each row, in this order, the size of a step of the level that begins there and lasts to the end, by
+    /// generalised least squares, and that size in its standard errors: sᵀK⁻¹y / sᵀK⁻¹s and sᵀK⁻¹y / √(sᵀK⁻¹s).
+    pub(crate) fn steps(&self, order: &[usize]) -> Vec<(f64, f64)> {
+        let n = self.n();
+        let mut steps = Matrix::zeros(n, n);
+        for (from, _) in order.iter().enumerate() {
+            order[from..].iter().for_each(|&row| steps[(row, from)] = 1.0);
+        }
+        self.factor.half_solve_matrix(&mut steps, Threads::All);
+        let mut y = self.y.clone();
+        self.factor.half_solve(&mut y);
+        let one = |c: usize| {
+            let s = &steps.column(c)[..n];
+            let (with, own) = (dot(s, &y), dot(s, s));
+            (with / own, with / own.sqrt())
+        };
+        (0..n).map(one).collect()
+    }
+
     /// Takes in more observations, in O(n²) each, with no refit of the parameters.
     ///
     /// # Errors

@@ -1,0 +1,129 @@
+//! Steps of a series' level: found by what they would explain under a plain kernel, and taken out only where that raises
+//! the evidence by far more than a step costs. Without them every kernel that holds a level forecasts half-way back.
+
+use crate::data::Dataset;
+use crate::fit::{Fit, Levels, Link, Model, Step};
+use crate::kernel::Kernel;
+use std::ops::ControlFlow;
+
+/// What explains a series without steps: a level that drifts with a trend and a season, and the same but smoother.
+const KERNELS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
+const ITERATIONS: usize = 40;
+/// Series of other lengths are taken as they are: shorter ones do not tell, longer ones take too long.
+const ROWS: std::ops::RangeInclusive<usize> = 24..=1000;
+/// The most steps, and the fewest rows between two.
+const MOST: usize = 3;
+const APART: usize = 4;
+/// A step is looked at if medians before and after differ by so many deviations of the changes between neighbours, and
+/// tried if it is so many of its standard errors.
+const GLANCE: f64 = 3.0;
+const CLEAR: f64 = 4.0;
+
+/// The steps of a series, in units of its target (which may be linked); rows in order of time.
+pub(super) fn shifts(data: &Dataset, seed: u64) -> Levels {
+    let mut levels = Levels::default();
+    if !ROWS.contains(&data.n()) || !may_shift(data.y()) {
+        return levels;
+    }
+    let Some(mut before) = best(data, &levels, seed) else { return levels };
+    let mut begins: Vec<usize> = vec![0, data.n()];
+    while levels.steps().len() < MOST {
+        let tests = before.0.step_tests();
+        let free = |row: &usize| begins.iter().all(|b| b.abs_diff(*row) >= APART);
+        let by_score = |a: &usize, b: &usize| tests[*a].score.abs().total_cmp(&tests[*b].score.abs());
+        let Some(row) = (0..tests.len()).filter(free).max_by(by_score).filter(|&r| tests[r].score.abs() >= CLEAR)
+        else {
+            break;
+        };
+        let at = data.x().column(0)[row];
+        let tried = levels.clone().with_step(at, tests[row].size);
+        let Some(after) = best(data, &tried, seed) else { break };
+        // A time among n, a size, and what fits and noise may do by chance.
+        if after.1 - before.1 < 2.0 * (data.n() as f64).ln() + 3.0 {
+            break;
+        }
+        // Its size once more, under a kernel that need not explain it.
+        let rest = after.0.step_tests().get(row).map_or(0.0, |t| t.size);
+        levels = levels.with_step(at, tests[row].size + rest);
+        before = best(data, &levels, seed).unwrap_or(after);
+        begins.push(row);
+    }
+    levels
+}
+
+/// The better of the plain kernels, with its log marginal likelihood in the units of the data.
+fn best(data: &Dataset, levels: &Levels, seed: u64) -> Option<(Model, f64)> {
+    let rest = levels.taken_out(data.clone()).ok()?;
+    let fitted = |text: &&str| {
+        let fit = Fit::new(text.parse::<Kernel>().ok()?).restarts(1).iterations(ITERATIONS).seed(seed);
+        let model = fit.run_each(&rest, &|_: Step| ControlFlow::Continue(())).ok()?.into_iter().next()?;
+        let evidence = model.evidence_under(Link::Identity, rest.y());
+        evidence.is_finite().then_some((model, evidence))
+    };
+    KERNELS.iter().filter_map(fitted).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// A cheap look: do medians of some values before and after any row differ by more than neighbours do?
+fn may_shift(y: &[f64]) -> bool {
+    let width = (y.len() / 6).clamp(APART, 12);
+    let median = |v: &mut Vec<f64>| {
+        v.sort_by(f64::total_cmp);
+        v[v.len() / 2]
+    };
+    let mut changes: Vec<f64> = y.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
+    let usual = median(&mut changes).max(f64::MIN_POSITIVE);
+    (width..=y.len() - width).any(|at| {
+        let (before, after) = (median(&mut y[at - width..at].to_vec()), median(&mut y[at..at + width].to_vec()));
+        (after - before).abs() > GLANCE * usual
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Points;
+    use rand::{RngExt, SeedableRng};
+
+    fn series(f: impl Fn(f64) -> f64) -> Dataset {
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(5);
+        let x: Vec<f64> = (0..108).map(f64::from).collect();
+        let y = x.iter().map(|&t| f(t) + (0..6).map(|_| rng.random::<f64>() - 0.5).sum::<f64>()).collect();
+        Dataset::new(Points::from_column(&x).unwrap(), y).unwrap()
+    }
+
+    #[test]
+    fn steps_are_found_where_they_are() {
+        let season = |t: f64| 5.0 * (t * std::f64::consts::TAU / 12.0).sin();
+        let up = shifts(&series(|t| season(t) + if t < 95.0 { 0.0 } else { 30.0 }), 0);
+        let [(at, by)] = up.steps() else { panic!("{up:?}") };
+        assert!(*at == 95.0 && (by - 30.0).abs() < 2.0, "{up:?}");
+        let two = |t: f64| {
+            if t < 40.0 {
+                0.0
+            } else if t < 90.0 {
+                10.0
+            } else {
+                -5.0
+            }
+        };
+        let both = shifts(&series(two), 0);
+        let [(a, up), (b, down)] = both.steps() else { panic!("{both:?}") };
+        assert!(*a == 40.0 && *b == 90.0 && (up - 10.0).abs() < 2.0 && (down + 15.0).abs() < 2.0, "{both:?}");
+    }
+
+    #[test]
+    fn what_rises_and_falls_by_itself_has_no_steps() {
+        let season = |t: f64| 5.0 * (t * std::f64::consts::TAU / 12.0).sin();
+        assert!(shifts(&series(|t| season(t) + 0.5 * t), 0).is_empty());
+        assert!(shifts(&series(|t| 20.0 * (0.05 * t).sin()), 0).is_empty());
+        // A walk of many steps.
+        let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(6);
+        let walk: Vec<f64> = (0..108)
+            .scan(0.0, |level, _| {
+                *level += (0..6).map(|_| rng.random::<f64>() - 0.5).sum::<f64>() * 3.0;
+                Some(*level)
+            })
+            .collect();
+        assert!(shifts(&series(|t| walk[t as usize]), 0).is_empty());
+    }
+}
