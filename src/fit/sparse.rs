@@ -32,6 +32,11 @@ const POOL: usize = 10_000;
 /// Inducing points and iterations of the bound before: an evaluation takes a fifth of the time of one by a thousand.
 const FEW: usize = 300;
 const FEW_ITERATIONS: usize = 40;
+/// Beyond this many rows parameters are found from some of them, and the bound of all takes fewer iterations, so that the
+/// work grows with the rows and not with a hundred times as many.
+const MANY: usize = 50_000;
+const PART: usize = 20_000;
+const FEWEST_ITERATIONS: usize = 3;
 
 /// Where a sparse fit takes its rows from.
 pub(super) struct Source<'a> {
@@ -83,8 +88,11 @@ impl Fit {
         };
         let kernel = &fit.kernel.bind(&source.some.columns)?;
         let program = Program::compile(kernel, source.some.d())?;
-        let iterations = self.iterations.unwrap_or(ITERATIONS);
-        let first = (FIRST * iterations as f64).ceil() as usize;
+        let share = (MANY as f64 / source.n.max(1) as f64).min(1.0);
+        let usual = ((ITERATIONS as f64 * share) as usize).max(FEWEST_ITERATIONS);
+        let iterations = self.iterations.unwrap_or(usual);
+        // Points that were placed under the kernel of a large part are where they should be.
+        let first = if source.n > MANY { iterations } else { (FIRST * iterations as f64).ceil() as usize };
         let mut outcome = fit.maximise(&source, kernel, &program, start, first, clock, observer)?;
         let stopped = matches!(outcome.stop, Stop::Interrupted | Stop::Time);
         if first < iterations && !stopped && outcome.value.is_finite() {
@@ -144,13 +152,15 @@ impl Fit {
             let z = placed(&raw, &source.some, FEW)?;
             let rows = InMemory::new(&x, &y)?;
             let part = Source { rows: &rows, n: x.n(), some: source.some.clone() };
-            let start = Start::from([&raw[..], z.values()].concat());
-            let (nobody, steps) = (&|_: Step| ControlFlow::Continue(()), FEW_ITERATIONS);
-            let outcome = self.maximise(&part, kernel, program, start, steps, clock, nobody)?;
-            if outcome.value.is_finite() {
-                let head = raw.len();
-                raw.copy_from_slice(&outcome.theta[..head]);
-            }
+            raw = self.climbed(&part, kernel, program, raw, &z, FEW_ITERATIONS, clock)?;
+        }
+        if source.n > MANY {
+            let z = placed(&raw, &source.some, m)?;
+            let (x, y) = sample(source.rows, PART, self.seed)?;
+            let rows = InMemory::new(&x, &y)?;
+            let part = Source { rows: &rows, n: x.n(), some: source.some.clone() };
+            raw = self.climbed(&part, kernel, program, raw, &z, ITERATIONS, clock)?;
+            source.some.notes.push(format!("parameters found from {} rows before the bound of all", x.n()));
         }
         let z = placed(&raw, &source.some, m)?;
         check_inducing(&z, source.n)?;
@@ -160,6 +170,28 @@ impl Fit {
             source.some.n(),
             source.n
         ));
+        Ok(raw)
+    }
+
+    /// Raw numbers of kernel and noise after some iterations on a part of the rows, seen by nobody.
+    #[allow(clippy::too_many_arguments)]
+    fn climbed(
+        &self,
+        part: &Source,
+        kernel: &Kernel,
+        program: &Program,
+        mut raw: Vec<f64>,
+        z: &Points,
+        iterations: usize,
+        clock: Instant,
+    ) -> Result<Vec<f64>> {
+        let start = Start::from([&raw[..], z.values()].concat());
+        let nobody = &|_: Step| ControlFlow::Continue(());
+        let outcome = self.maximise(part, kernel, program, start, iterations, clock, nobody)?;
+        if outcome.value.is_finite() {
+            let head = raw.len();
+            raw.copy_from_slice(&outcome.theta[..head]);
+        }
         Ok(raw)
     }
 

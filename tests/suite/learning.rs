@@ -3,6 +3,7 @@
 
 use crate::kit::rng;
 use covary::fit::{Link, Priors, Warp};
+use covary::forecast::Forecaster;
 use covary::gp::{Exact, Posterior, Repeats};
 use covary::program::{Inputs, Program};
 use covary::{Dataset, Fit, Kernel, Model, Points, Threads};
@@ -197,6 +198,18 @@ fn members_that_run_away_count_less_beyond_the_data() {
     assert_eq!(again.mean(&far).unwrap(), quick);
 }
 
+/// Written before steps of the level were known.
+#[test]
+fn a_model_of_the_third_version_still_opens() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/files/model-3.covary");
+    let model = Model::open(path).unwrap();
+    assert_eq!((model.n(), model.members().len()), (16, 2));
+    let p = model.predict(&Points::from_column(&[17.0, 22.0, 8.5]).unwrap()).unwrap();
+    for (mean, was) in p.mean.iter().zip([0.8892800149709166, -1.7426131391581194, -0.7967356485308339]) {
+        assert!((mean - was).abs() < 1e-9, "{mean} {was}");
+    }
+}
+
 /// Written before members counted by where they are asked: predictions are what they were then.
 #[test]
 fn a_model_of_the_second_version_still_opens() {
@@ -279,4 +292,33 @@ fn transforms_that_cannot_be_are_refused() {
     let noisy = curve(40, f64::exp).with_noise(vec![0.01; 40]).unwrap();
     assert!(fit.clone().warp(Warp::By(Link::Log)).run(&noisy).is_err());
     assert_eq!(fit.warp(Warp::Auto).run(&noisy).unwrap().link(), Link::Identity);
+}
+
+/// A step of the level is found, said, part of predictions before and after it, of the file and of what is appended.
+#[test]
+fn a_step_of_the_level_is_taken_out_and_put_back() {
+    let mut rng = rng(3);
+    let x: Vec<f64> = (0..96).map(f64::from).collect();
+    let truth = |t: f64| 50.0 + 5.0 * (t * std::f64::consts::TAU / 12.0).sin() + if t < 84.0 { 0.0 } else { 30.0 };
+    let y: Vec<f64> = x.iter().map(|&t| truth(t) + rng.random::<f64>() - 0.5).collect();
+    let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
+    let fit = Fit::new("nkn".parse::<Kernel>().unwrap()).restarts(1).iterations(30);
+    let fitted = Forecaster::new(fit).horizon(12).run(&data).unwrap();
+    assert!(fitted.notes.iter().any(|n| n.contains("level") && n.contains("84")), "{:?}", fitted.notes);
+    let at = [20.5, 83.0, 84.0, 100.0, 107.0];
+    let points = Points::from_column(&at).unwrap();
+    let p = fitted.model.predict(&points).unwrap();
+    for (t, mean) in at.into_iter().zip(&p.mean) {
+        assert!((mean - truth(t)).abs() < 3.0, "{t}: {mean}, not {}", truth(t));
+    }
+    assert_eq!(fitted.model.mean(&points).unwrap().len(), 5);
+    let mut again = Model::from_bytes(&fitted.model.to_bytes().unwrap(), "m".as_ref()).unwrap();
+    assert_eq!(again.predict(&points).unwrap(), p);
+    let samples = again.sample(&points, 200, 1).unwrap();
+    let mean = samples.iter().map(|s| s[0]).sum::<f64>() / 200.0;
+    assert!((mean - truth(20.5)).abs() < 3.0, "{mean}");
+    // A new value before the step is one of the old level.
+    again.append(&Points::from_column(&[20.5]).unwrap(), &[truth(20.5)]).unwrap();
+    let mean = again.predict(&points).unwrap().mean[0];
+    assert!((mean - truth(20.5)).abs() < 1.0, "{mean}");
 }
