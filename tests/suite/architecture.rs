@@ -19,7 +19,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("program", &["error", "threads", "data", "kernel"]),
     ("gp", &["error", "threads", "data", "kernel", "linalg", "program"]),
     ("fit", &["error", "threads", "memory", "file", "normal", "data", "kernel", "linalg", "optim", "program", "gp"]),
-    ("forecast", &["error", "threads", "file", "normal", "data", "kernel", "gp", "fit", "plot", "program", "optim"]),
+    (
+        "forecast",
+        &["error", "threads", "memory", "file", "normal", "data", "kernel", "gp", "fit", "plot", "program", "optim"],
+    ),
 ];
 
 fn sources(folder: &Path, into: &mut Vec<std::path::PathBuf>) {
