@@ -7,7 +7,9 @@ use super::holes::Holes;
 use crate::data::{Grid, Points};
 use crate::error::{Cause, Error, ErrorKind, Result};
 use crate::linalg::product::{add_gram, congruence};
-use crate::linalg::{ConjugateGradients, Eigen, KronScratch, Matrix, Side, kron_apply, symmetric_eigen, unfold};
+use crate::linalg::{
+    ConjugateGradients, Eigen, EigenRoom, KronScratch, Matrix, Side, kron_apply, symmetric_eigen_in, unfold,
+};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rayon::prelude::*;
@@ -22,7 +24,19 @@ struct AxisWork<'a> {
     k: Matrix,
     unfolded: Matrix,
     room: Matrix,
+    /// H, and the adjoint of K.
+    h: Matrix,
+    eigen: EigenRoom,
     scratch: Scratch,
+}
+
+/// Axes shorter than this are worked on beside each other, each by one thread.
+const SHORT: usize = 512;
+
+impl AxisWork<'_> {
+    fn threads(&self, axes: usize, threads: Threads) -> Threads {
+        if axes > 1 && self.x.n() < SHORT { Threads::One } else { threads }
+    }
 }
 
 /// How the holes were dealt with in the last evaluation.
@@ -96,6 +110,8 @@ impl<'a> GridProcess<'a> {
                 k: Matrix::zeros(n, n),
                 unfolded: Matrix::default(),
                 room: Matrix::default(),
+                h: Matrix::default(),
+                eigen: EigenRoom::default(),
                 scratch: Scratch::default(),
             });
             at += program.parameters();
@@ -163,13 +179,14 @@ impl<'a> GridProcess<'a> {
         if expected != found {
             return Err(ErrorKind::Size { what: "parameters of all axes", expected, found }.into());
         }
-        let threads = self.threads;
+        let (threads, axes) = (self.threads, self.axes.len());
         let one = |axis: &mut AxisWork| {
+            let threads = axis.threads(axes, threads);
             let (n, stride) = (axis.x.n(), axis.k.stride());
             let theta = &theta[axis.at.clone()];
             axis.program.gram(theta, &axis.x, axis.k.values_mut(), stride, &mut axis.scratch, threads)?;
             let finite = (0..n).all(|j| axis.k.column(j)[j..].iter().all(|v| v.is_finite()));
-            let eigen = if finite { symmetric_eigen(&axis.k, threads) } else { None };
+            let eigen = if finite { symmetric_eigen_in(&axis.k, &mut axis.eigen, threads) } else { None };
             let mut eigen = eigen.ok_or(Error::new(ErrorKind::NotPositiveDefinite {
                 pivot: 0,
                 jitter: 0.0,
@@ -267,15 +284,19 @@ impl<'a> GridProcess<'a> {
             .collect();
         let squares: f64 = solved.iter().flat_map(|(a, _)| a).map(|a| a * a).sum();
         let noise_slope = 0.5 * (squares - channels * inverse.iter().sum::<f64>());
-        let (shape, threads) = (&self.shape, self.threads);
+        let (shape, threads, axes) = (&self.shape, self.threads, self.axes.len());
         let one = |(a, axis): (usize, &mut AxisWork)| {
-            let n = shape[a];
+            let (n, threads) = (shape[a], axis.threads(axes, threads));
             let others: Vec<&[f64]> =
                 (0..shape.len()).filter(|&b| b != a).map(|b| spectrum.axes[b].values.as_slice()).collect();
             let others = outer(&others);
             let roots: Vec<f64> = others.iter().map(|v| v.sqrt()).collect();
             // H = Ã diag(Π λ of the other axes) Ãᵀ − diag(w),  wᵢ = Σ c Π λ of the others/(cλ + σ²)
-            let mut h = Matrix::zeros(n, n);
+            let mut h = std::mem::take(&mut axis.h);
+            if h.rows() != n {
+                h = Matrix::zeros(n, n);
+            }
+            h.values_mut().fill(0.0);
             for (alpha, _) in &solved {
                 unfold(shape, a, alpha, &roots, &mut axis.unfolded);
                 add_gram(&mut h, &axis.unfolded, threads);
@@ -296,11 +317,13 @@ impl<'a> GridProcess<'a> {
             let mut part = vec![0.0; axis.at.len()];
             let theta = &theta[axis.at.clone()];
             axis.program.pullback_gram(theta, &axis.x, fill, &mut part, None, &mut axis.scratch, threads)?;
+            axis.h = h;
             Ok(part)
         };
         let parts: Vec<Vec<f64>> =
             self.axes.par_iter_mut().with_max_len(1).enumerate().map(one).collect::<Result<_>>()?;
         gradient.copy_from_slice(&parts.concat());
+        self.axes.iter_mut().zip(spectrum.axes).for_each(|(axis, eigen)| axis.eigen.spare = eigen.vectors);
         Ok((value, noise_slope))
     }
 
