@@ -3,9 +3,9 @@
 use super::method::START;
 use super::problem::Problem;
 use super::sparse::Source;
-use super::{Fit, Model, Plan, Standardize, Step};
+use super::{Fit, Model, Plan, Standardize, Step, Warp};
 use crate::data::{Scaling, Stream};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gp::{Rows, Streamed, sample};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -38,6 +38,10 @@ impl Fit {
         observer: impl Fn(Step) -> ControlFlow<()> + Sync,
     ) -> Result<Model> {
         let clock = Instant::now();
+        if self.warp != Warp::None {
+            let error = Error::option("transform", "a table that stays in its file is fitted as it is");
+            return Err(error.with_hint("read it into memory, or transform its target in the file"));
+        }
         let plan = self.plan_stream(stream)?;
         let scaling = match self.standardize {
             Standardize::Yes => Scaling::of_stream(stream)?,
