@@ -22,9 +22,13 @@ pub struct Levels {
     steps: Vec<(f64, f64)>,
 }
 
-/// How a step that begins at a row would do.
+/// How a shift of the level over some rows would do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct StepTest {
+pub(crate) struct ShiftTest {
+    /// The first row, in the order of the first input.
+    pub from: usize,
+    /// The row after the last; the number of rows where it lasts.
+    pub to: usize,
     /// Its size in units of the linked target, by generalised least squares.
     pub size: f64,
     /// That size in its standard errors.
@@ -84,15 +88,14 @@ impl Model {
         self
     }
 
-    /// How a step that begins at each row would do, in the order of the rows by their first input; nothing for
-    /// processes without a factor.
-    pub(crate) fn step_tests(&self) -> Vec<StepTest> {
+    /// How shifts of the level would do, to the end or over at most `widest` rows; none for processes without a factor.
+    pub(crate) fn shift_tests(&self, widest: usize) -> Vec<ShiftTest> {
         let Process::Exact(posterior) = &self.members[0].process else { return vec![] };
         let x = self.x.column(0);
         let mut order: Vec<usize> = (0..x.len()).collect();
         order.sort_by(|&a, &b| x[a].total_cmp(&x[b]));
         let scaling = &self.members[0].scaling;
-        let test = |(size, score): (f64, f64)| StepTest { size: scaling.sd(size), score };
-        posterior.steps(&order).into_iter().map(test).collect()
+        let test = |(from, to, size, score)| ShiftTest { from, to, size: scaling.sd(size), score };
+        posterior.shifts(&order, widest).into_iter().map(test).collect()
     }
 }

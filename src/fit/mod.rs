@@ -28,6 +28,7 @@ mod weigh;
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
 pub use grid::{Deviations, GridFit, GridModel, GridRestart};
 pub use levels::Levels;
+pub(crate) use levels::ShiftTest;
 pub use link::Link;
 pub use member::Member;
 pub use method::{Method, Plan};

@@ -197,13 +197,17 @@ fn by_time(data: &Dataset) -> Vec<usize> {
 fn notes(model: &Model, links: &[Link], axis: &TimeAxis) -> Vec<String> {
     let mut notes = Vec::new();
     let members = model.members();
-    for (at, by) in members[0].levels().steps() {
-        let when = axis.to_text(*at).unwrap_or_else(|_| at.to_string());
-        let size = match members[0].link() {
-            Link::Identity => format!("by {by:+.4}"),
-            _ => format!("by a factor of {:.3}", by.exp()),
-        };
-        notes.push(format!("the level steps {size} at {when}: forecasts go on from there"));
+    let (steps, link) = (members[0].levels().steps(), members[0].link());
+    let when = |at: f64| axis.to_text(at).unwrap_or_else(|_| at.to_string());
+    for (i, &(at, by)) in steps.iter().enumerate() {
+        let size =
+            if link == Link::Identity { format!("by {by:+.4}") } else { format!("by a factor of {:.3}", by.exp()) };
+        let back = steps[i + 1..].iter().find(|s| s.1 == -by).map(|s| s.0);
+        if let Some(back) = back {
+            notes.push(format!("values from {} until {} are out of line {size}: left aside", when(at), when(back)));
+        } else if !steps[..i].iter().any(|s| s.1 == -by) {
+            notes.push(format!("the level steps {size} at {}: forecasts go on from there", when(at)));
+        }
     }
     let shares: Vec<String> = model
         .account()

@@ -1,8 +1,9 @@
-//! Steps of a series' level: found by what they would explain under a plain kernel, and taken out only where that raises
-//! the evidence by far more than a step costs. Without them every kernel that holds a level forecasts half-way back.
+//! Shifts of a series' level, for good or for a while: found by what they would explain under a plain kernel, and taken
+//! out only where that raises the evidence by far more than they cost. Without that, every kernel that holds a level
+//! forecasts half-way back after a step, and one wild value makes the noise of all.
 
 use crate::data::Dataset;
-use crate::fit::{Fit, Levels, Link, Model, Step};
+use crate::fit::{Fit, Levels, Link, Model, ShiftTest, Step};
 use crate::kernel::Kernel;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
@@ -12,11 +13,12 @@ const KERNELS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"]
 const ITERATIONS: usize = 30;
 /// Series of other lengths are taken as they are: shorter ones do not tell, longer ones take too long.
 const ROWS: std::ops::RangeInclusive<usize> = 24..=600;
-/// The most steps, and the fewest rows between two.
+/// The most shifts; the fewest rows between two that last; the most rows of one that does not.
 const MOST: usize = 3;
 const APART: usize = 4;
-/// A step is looked at if medians before and after differ by so many deviations of the changes between neighbours, and
-/// tried if it is so many of its standard errors.
+const WIDEST: usize = 12;
+/// The series is looked at if medians before and after some row, or a value and its neighbours, differ by so many usual
+/// changes between neighbours, and a shift is tried if it is so many of its standard errors.
 const GLANCE: f64 = 3.0;
 const CLEAR: f64 = 4.0;
 
@@ -27,29 +29,46 @@ pub(super) fn shifts(data: &Dataset, seed: u64) -> Levels {
         return levels;
     }
     let Some(mut before) = best(data, &levels, seed) else { return levels };
-    let mut begins: Vec<usize> = vec![0, data.n()];
-    while levels.steps().len() < MOST {
-        let tests = before.0.step_tests();
-        let free = |row: &usize| begins.iter().all(|b| b.abs_diff(*row) >= APART);
-        let by_score = |a: &usize, b: &usize| tests[*a].score.abs().total_cmp(&tests[*b].score.abs());
-        let Some(row) = (0..tests.len()).filter(free).max_by(by_score).filter(|&r| tests[r].score.abs() >= CLEAR)
-        else {
-            break;
+    let (n, x) = (data.n(), data.x().column(0));
+    let mut taken: Vec<ShiftTest> = vec![];
+    while taken.len() < MOST {
+        // A time among n and a size; what comes back has two times.
+        let cost = |t: &ShiftTest| (if t.to == n { 2.0 } else { 3.0 }) * (n as f64).ln();
+        let worth = |t: &ShiftTest| 0.5 * t.score * t.score - cost(t);
+        let fits = |t: &ShiftTest| fits(t, &taken, n) && t.score.abs() >= CLEAR;
+        let tests = before.0.shift_tests(WIDEST);
+        let Some(found) = tests.into_iter().filter(fits).max_by(|a, b| worth(a).total_cmp(&worth(b))) else { break };
+        let with = |levels: Levels, size: f64| match found.to {
+            to if to == n => levels.with_step(x[found.from], size),
+            to => levels.with_step(x[found.from], size).with_step(x[to], -size),
         };
-        let at = data.x().column(0)[row];
-        let tried = levels.clone().with_step(at, tests[row].size);
-        let Some(after) = best(data, &tried, seed) else { break };
-        // A time among n, a size, and what fits and noise may do by chance.
-        if after.1 - before.1 < 2.0 * (data.n() as f64).ln() + 3.0 {
+        let Some(after) = best(data, &with(levels.clone(), found.size), seed) else { break };
+        if after.1 - before.1 < cost(&found) + 3.0 {
             break;
         }
         // Its size once more, under a kernel that need not explain it.
-        let rest = after.0.step_tests().get(row).map_or(0.0, |t| t.size);
-        levels = levels.with_step(at, tests[row].size + rest);
+        let same = |t: &ShiftTest| (t.from, t.to) == (found.from, found.to);
+        let rest = after.0.shift_tests(WIDEST).into_iter().find(same).map_or(0.0, |t| t.size);
+        levels = with(levels, found.size + rest);
         before = best(data, &levels, seed).unwrap_or(after);
-        begins.push(row);
+        taken.push(found);
     }
     levels
+}
+
+/// Whether a shift is far enough from both ends and from others. One that has only just begun may be either kind.
+fn fits(test: &ShiftTest, taken: &[ShiftTest], n: usize) -> bool {
+    let lasts = |t: &ShiftTest| t.to == n;
+    let apart = |a: usize, b: usize| a.abs_diff(b) >= APART;
+    let clear = |t: &ShiftTest| match (lasts(test), lasts(t)) {
+        (true, true) => apart(test.from, t.from),
+        (false, false) => test.to <= t.from || t.to <= test.from,
+        (true, false) => test.from <= t.from || t.to <= test.from,
+        (false, true) => t.from <= test.from || test.to <= t.from,
+    };
+    let within =
+        if lasts(test) { apart(test.from, 0) && apart(test.from, n) } else { test.from > 0 && test.to + 1 < n };
+    within && taken.iter().all(clear)
 }
 
 /// The better of the plain kernels, with its log marginal likelihood in the units of the data.
@@ -65,7 +84,8 @@ fn best(data: &Dataset, levels: &Levels, seed: u64) -> Option<(Model, f64)> {
     both.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// A cheap look: do medians of some values before and after any row differ by more than neighbours do?
+/// A cheap look: do medians of some values before and after any row, or a value and those around it, differ by more than
+/// neighbours do?
 fn may_shift(y: &[f64]) -> bool {
     let width = (y.len() / 6).clamp(APART, 12);
     let median = |v: &mut Vec<f64>| {
@@ -74,10 +94,12 @@ fn may_shift(y: &[f64]) -> bool {
     };
     let mut changes: Vec<f64> = y.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
     let usual = median(&mut changes).max(f64::MIN_POSITIVE);
-    (width..=y.len() - width).any(|at| {
-        let (before, after) = (median(&mut y[at - width..at].to_vec()), median(&mut y[at..at + width].to_vec()));
-        (after - before).abs() > GLANCE * usual
-    })
+    let alone = |w: &[f64]| (w[2] - median(&mut vec![w[0], w[1], w[3], w[4], w[2]])).abs() > 2.0 * GLANCE * usual;
+    y.windows(5).any(alone)
+        || (width..=y.len() - width).any(|at| {
+            let (before, after) = (median(&mut y[at - width..at].to_vec()), median(&mut y[at..at + width].to_vec()));
+            (after - before).abs() > GLANCE * usual
+        })
 }
 
 #[cfg(test)]
@@ -111,6 +133,17 @@ mod tests {
         let both = shifts(&series(two), 0);
         let [(a, up), (b, down)] = both.steps() else { panic!("{both:?}") };
         assert!(*a == 40.0 && *b == 90.0 && (up - 10.0).abs() < 2.0 && (down + 15.0).abs() < 2.0, "{both:?}");
+    }
+
+    #[test]
+    fn what_comes_back_is_found_too() {
+        let season = |t: f64| 5.0 * (t * std::f64::consts::TAU / 12.0).sin();
+        for (from, to) in [(70.0, 71.0), (105.0, 106.0), (60.0, 66.0)] {
+            let dip = |t: f64| if (from..to).contains(&t) { -25.0 } else { 0.0 };
+            let found = shifts(&series(|t| season(t) + dip(t)), 0);
+            let [(a, down), (b, up)] = found.steps() else { panic!("{found:?}") };
+            assert!(*a == from && *b == to && (down + 25.0).abs() < 3.0 && *up == -*down, "{found:?}");
+        }
     }
 
     #[test]

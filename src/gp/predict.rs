@@ -226,9 +226,10 @@ impl Posterior {
         Ok((0..count).map(|_| draw()).collect())
     }
 
-    /// For each row, in this order, the size of a step of the level that begins there and lasts to the end, by
-    /// generalised least squares, and that size in its standard errors: sᵀK⁻¹y / sᵀK⁻¹s and sᵀK⁻¹y / √(sᵀK⁻¹s).
-    pub(crate) fn steps(&self, order: &[usize]) -> Vec<(f64, f64)> {
+    /// Shifts of the level over rows in this order, from one row up to before another, at most `widest` later or to the
+    /// end: (from, to, size, score). The size s is by generalised least squares, aᵀK⁻¹y / aᵀK⁻¹a of the indicator a of
+    /// those rows; the score is that in its standard errors, aᵀK⁻¹y / √(aᵀK⁻¹a).
+    pub(crate) fn shifts(&self, order: &[usize], widest: usize) -> Vec<(usize, usize, f64, f64)> {
         let n = self.n();
         let mut steps = Matrix::zeros(n, n);
         for (from, _) in order.iter().enumerate() {
@@ -237,12 +238,19 @@ impl Posterior {
         self.factor.half_solve_matrix(&mut steps, Threads::All);
         let mut y = self.y.clone();
         self.factor.half_solve(&mut y);
-        let one = |c: usize| {
-            let s = &steps.column(c)[..n];
-            let (with, own) = (dot(s, &y), dot(s, s));
-            (with / own, with / own.sqrt())
+        let column = |c: usize| &steps.column(c)[..n];
+        let with: Vec<f64> = (0..n).map(|c| dot(column(c), &y)).collect();
+        let own: Vec<f64> = (0..n).map(|c| dot(column(c), column(c))).collect();
+        let one = |from: usize, to: usize| {
+            // What lasts to the end is a step; what does not is the difference of two.
+            let (with, own) = match to {
+                to if to == n => (with[from], own[from]),
+                to => (with[from] - with[to], own[from] + own[to] - 2.0 * dot(column(from), column(to))),
+            };
+            (from, to, with / own, with / own.sqrt())
         };
-        (0..n).map(one).collect()
+        let ends = |from: usize| (from + 1..n.min(from + widest + 1)).chain([n]).map(move |to| (from, to));
+        (0..n).flat_map(ends).map(|(from, to)| one(from, to)).collect()
     }
 
     /// Takes in more observations, in O(n²) each, with no refit of the parameters.
