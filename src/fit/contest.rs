@@ -4,7 +4,7 @@
 use super::candidate::Candidate;
 use super::problem::Problem;
 use super::{Fit, Step, weigh};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Task};
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -39,14 +39,28 @@ impl Fit {
         Fit { kernel: kernel.clone(), rivals: Some(vec![]), ..self.clone() }
     }
 
-    /// The contender that a state of an optimiser belongs to, by its number of parameters.
-    pub(super) fn resumed(&self, columns: &[String], fits: impl Fn(usize) -> bool) -> Result<Fit> {
-        for kernel in self.contenders() {
-            if fits(kernel.bind(columns)?.params().len()) {
-                return Ok(self.alone(&kernel));
-            }
-        }
-        Ok(self.alone(&self.kernel))
+    /// The contender that a state of an optimiser belongs to, by its number of parameters: the only one that `fits`, else
+    /// the only one that `may`.
+    ///
+    /// # Errors
+    /// When there is none, or it could be of several.
+    pub(super) fn resumed(
+        &self,
+        columns: &[String],
+        fits: impl Fn(usize) -> bool,
+        may: impl Fn(usize) -> bool,
+    ) -> Result<Fit> {
+        let all = self.contenders();
+        let counts = all.iter().map(|k| Ok(k.bind(columns)?.params().len())).collect::<Result<Vec<usize>>>()?;
+        let only = |test: &dyn Fn(usize) -> bool| {
+            let mut found = (0..all.len()).filter(|&i| test(counts[i]));
+            found.next().filter(|_| found.next().is_none())
+        };
+        let at = only(&fits).or_else(|| only(&may));
+        at.map(|i| self.alone(&all[i])).ok_or_else(|| {
+            let error = Error::option("resume", "the state does not tell which kernel it belongs to");
+            error.with_hint("start afresh, or name the kernel and let it compete with none")
+        })
     }
 
     /// Fits all contenders to some rows, exactly.

@@ -36,7 +36,8 @@ impl Fit {
         let (fit, start) = match self.resume.first().and_then(Option::as_ref) {
             Some(state) => {
                 let noise = usize::from(problem.fixed_noise.is_none());
-                let fit = self.resumed(&problem.columns, |params| params + noise == state.theta().len())?;
+                let fits = |params| params + noise == state.theta().len();
+                let fit = self.resumed(&problem.columns, fits, |_| false)?;
                 (fit, Start::from(state.clone()))
             }
             None => {

@@ -98,7 +98,8 @@ impl Link {
                     first += weight * off;
                     second += weight * off * off;
                 }
-                (middle + first, (second - first * first).max(0.0))
+                let variance = second - first * first;
+                (middle + first, if variance.is_nan() { f64::INFINITY } else { variance.max(0.0) })
             }
         }
     }
@@ -132,12 +133,18 @@ impl Link {
 
     /// The log density of y, where its linked value is normal with this mean and variance.
     pub fn log_density(self, y: f64, mean: f64, variance: f64) -> f64 {
+        if matches!(self, Self::BoxCox { .. }) && y <= 0.0 {
+            return f64::NEG_INFINITY;
+        }
         let z = (self.apply(y) - mean) / variance.sqrt();
         -0.5 * (z * z + variance.ln() + (2.0 * std::f64::consts::PI).ln()) + self.log_jacobian(y)
     }
 
     /// The continuous ranked probability score of y: 0 is perfect, and it is in the target's units.
     pub fn crps(self, y: f64, mean: f64, variance: f64) -> f64 {
+        if matches!(self, Self::BoxCox { .. }) && y < 0.0 {
+            return self.crps(0.0, mean, variance) - y;
+        }
         let sd = variance.sqrt();
         let z = (self.apply(y) - mean) / sd;
         match self {

@@ -186,8 +186,8 @@ impl Fit {
         self.model(&problem, &found, &weights, clock)
     }
 
-    /// Every restart of the kernel as a model of its own, the best objective first, without rivals; for comparing and
-    /// combining them.
+    /// Every restart of the kernel as a model of its own, the best objective first, without rivals and of the target as
+    /// it is; for comparing and combining them.
     ///
     /// # Errors
     /// As [`Fit::run`].

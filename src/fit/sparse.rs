@@ -76,7 +76,11 @@ impl Fit {
             Some(state) => {
                 let (length, tail) = (state.theta().len(), plan.inducing * source.some.d());
                 let noise = usize::from(source.some.fixed_noise.is_none());
-                let fit = self.resumed(&source.some.columns, |params| params + noise + tail == length)?;
+                let d = source.some.d();
+                let rest = |params: usize| length.checked_sub(params + noise).filter(|r| *r > 0 && r % d == 0);
+                let fits = |params| rest(params) == Some(tail);
+                let may = |params| rest(params).is_some_and(|r| r <= tail);
+                let fit = self.resumed(&source.some.columns, fits, may)?;
                 (fit, Start::from(state.clone()))
             }
             None => {
@@ -156,10 +160,11 @@ impl Fit {
         }
         if source.n > MANY {
             let z = placed(&raw, &source.some, m)?;
-            let (x, y) = sample(source.rows, PART, self.seed)?;
+            let (x, y) = sample(source.rows, PART.max(2 * m), self.seed)?;
             let rows = InMemory::new(&x, &y)?;
             let part = Source { rows: &rows, n: x.n(), some: source.some.clone() };
-            raw = self.climbed(&part, kernel, program, raw, &z, ITERATIONS, clock)?;
+            let iterations = self.iterations.unwrap_or(ITERATIONS).min(ITERATIONS);
+            raw = self.climbed(&part, kernel, program, raw, &z, iterations, clock)?;
             source.some.notes.push(format!("parameters found from {} rows before the bound of all", x.n()));
         }
         let z = placed(&raw, &source.some, m)?;

@@ -35,7 +35,10 @@ impl Warp {
             Self::By(_) if known => {
                 Err(Error::option("transform", "the noise is known of the target as it is; leave out one of the two"))
             }
-            Self::By(link) => match data.y().iter().position(|&y| !link.apply(y).is_finite()) {
+            Self::By(link) if Link::try_from(link.to_string()).ok() != Some(link) => {
+                Err(Error::option("transform", format!("its numbers are out of range: {link}")))
+            }
+            Self::By(link) => match data.y().iter().position(|&y| !fits(link, y)) {
                 Some(row) => {
                     let found = data.y()[row];
                     let error = Error::option("transform", format!("{link} of {found} in row {}", row + 1));
@@ -47,6 +50,10 @@ impl Warp {
             Self::Auto => choose(fit, data),
         }
     }
+}
+
+fn fits(link: Link, y: f64) -> bool {
+    link.apply(y).is_finite() && link.log_jacobian(y).is_finite()
 }
 
 /// The link with the highest evidence.

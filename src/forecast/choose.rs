@@ -171,7 +171,8 @@ impl Question<'_> {
             let states = self.resume.iter().find(|r| r.0 == link).map_or(vec![], |r| r.1.clone());
             models = fit.clone().resume_some(states).run_each(&linked(self.data)?, watch)?;
         }
-        // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts.
+        // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts,
+        // but for shifts of the level, which nobody could foresee and no kernel is judged by.
         let mut last: Option<Model> = None;
         let mut told: Vec<Option<Vec<Mixture>>> = vec![None; origins.len()];
         let mut order: Vec<usize> = (0..origins.len()).collect();
@@ -195,7 +196,9 @@ impl Question<'_> {
         }
         models.truncate(STARTS);
         let runner = |model: Model| {
-            let evidence = model.evidence_under(link, self.data.y());
+            // Every step of the level was looked for among all times.
+            let cost = 1.5 * levels.steps().len() as f64 * (self.data.n() as f64).ln();
+            let evidence = model.evidence_under(link, self.data.y()) - cost;
             let model = model.with_link(link).with_levels(levels);
             Runner { model, name: kernel.to_string(), evidence, told: told.clone() }
         };

@@ -117,11 +117,9 @@ pub fn forecast_all(
                 }
             }
         });
-        let work = |sender: &mut mpsc::Sender<_>, (at, s): (usize, &Series)| {
-            // The keeper listens until the last sender is gone; if it panicked, its panic goes on below.
-            let _ = sender.send((at, one(s)));
-        };
-        series.par_iter().enumerate().with_max_len(1).for_each_with(send, work);
+        // The keeper listens until the last sender is gone; if it panicked, no more is begun and its panic goes on below.
+        let work = |sender: &mut mpsc::Sender<_>, (at, s): (usize, &Series)| sender.send((at, one(s)));
+        let _ = series.par_iter().enumerate().with_max_len(1).try_for_each_with(send, work);
         keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
 }
@@ -140,7 +138,9 @@ fn fill(outcome: &mut Outcome, plan: &Plan, table: &Table, series: &Series) -> R
             outcome.transform = fitted.model.link();
             outcome.log_marginal_likelihood = Some(fitted.evidence);
             outcome.converged = account.converged;
-            outcome.message = if account.converged { String::new() } else { account.reason.clone() };
+            let slow = (!account.converged).then(|| account.reason.clone());
+            let said = slow.into_iter().chain(super::shift_notes(&fitted.model, fitted.axis()));
+            outcome.message = said.collect::<Vec<_>>().join("; ");
             (outcome.status, outcome.forecast) = (Status::Ok, forecast);
         }
         Err(error) => {

@@ -193,22 +193,37 @@ fn by_time(data: &Dataset) -> Vec<usize> {
     rows
 }
 
+/// What was taken out of the level, in sentences.
+fn shift_notes(model: &Model, axis: &TimeAxis) -> Vec<String> {
+    let when = |at: f64| axis.to_text(at).unwrap_or_else(|_| at.to_string());
+    let mut notes: Vec<String> = Vec::new();
+    for member in model.members() {
+        let steps = member.levels().steps();
+        for (i, &(at, by)) in steps.iter().enumerate() {
+            let size = match member.link() {
+                Link::Identity => format!("by {by:+.4}"),
+                _ => format!("by a factor of {:.3}", by.exp()),
+            };
+            let back = steps[i + 1..].iter().find(|s| s.1 == -by).map(|s| when(s.0));
+            let lasts = !steps[..i].iter().any(|s| s.1 == -by);
+            let note = match back {
+                Some(back) => format!("values from {} until {back} are out of line {size}: left aside", when(at)),
+                None if lasts => format!("the level steps {size} at {}: forecasts go on from there", when(at)),
+                None => continue,
+            };
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes
+}
+
 /// What was averaged, in sentences.
 fn notes(model: &Model, links: &[Link], axis: &TimeAxis) -> Vec<String> {
     let mut notes = Vec::new();
     let members = model.members();
-    let (steps, link) = (members[0].levels().steps(), members[0].link());
-    let when = |at: f64| axis.to_text(at).unwrap_or_else(|_| at.to_string());
-    for (i, &(at, by)) in steps.iter().enumerate() {
-        let size =
-            if link == Link::Identity { format!("by {by:+.4}") } else { format!("by a factor of {:.3}", by.exp()) };
-        let back = steps[i + 1..].iter().find(|s| s.1 == -by).map(|s| s.0);
-        if let Some(back) = back {
-            notes.push(format!("values from {} until {} are out of line {size}: left aside", when(at), when(back)));
-        } else if !steps[..i].iter().any(|s| s.1 == -by) {
-            notes.push(format!("the level steps {size} at {}: forecasts go on from there", when(at)));
-        }
-    }
+    notes.extend(shift_notes(model, axis));
     let shares: Vec<String> = model
         .account()
         .candidates

@@ -30,6 +30,10 @@ pub(super) fn shifts(data: &Dataset, seed: u64) -> Levels {
     }
     let Some(mut before) = best(data, &levels, seed) else { return levels };
     let (n, x) = (data.n(), data.x().column(0));
+    // Rows at equal times were merged, and are no series.
+    if before.0.n() != n {
+        return levels;
+    }
     let mut taken: Vec<ShiftTest> = vec![];
     while taken.len() < MOST {
         // A time among n and a size; what comes back has two times.
@@ -93,7 +97,11 @@ fn may_shift(y: &[f64]) -> bool {
         v[v.len() / 2]
     };
     let mut changes: Vec<f64> = y.windows(2).map(|w| (w[1] - w[0]).abs()).collect();
-    let usual = median(&mut changes).max(f64::MIN_POSITIVE);
+    let usual = median(&mut changes);
+    // Where most values equal the one before, a change is no news.
+    if usual <= 0.0 {
+        return false;
+    }
     let alone = |w: &[f64]| (w[2] - median(&mut vec![w[0], w[1], w[3], w[4], w[2]])).abs() > 2.0 * GLANCE * usual;
     y.windows(5).any(alone)
         || (width..=y.len() - width).any(|at| {
