@@ -118,7 +118,8 @@ pub fn forecast_all(
             }
         });
         // The keeper listens until the last sender is gone; if it panicked, no more is begun and its panic goes on below.
-        let work = |sender: &mut mpsc::Sender<_>, (at, s): (usize, &Series)| sender.send((at, one(s)));
+        let work =
+            |sender: &mut mpsc::Sender<_>, (at, s): (usize, &Series)| sender.send((at, one(s))).map_err(|_| ());
         let _ = series.par_iter().enumerate().with_max_len(1).try_for_each_with(send, work);
         keeper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
