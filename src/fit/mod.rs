@@ -131,7 +131,7 @@ impl Fit {
             restarts: 4,
             seed: 0,
             iterations: None,
-            optimizer: Lbfgs { history: 20, longest_step: Some(2.0), ..Lbfgs::default() }.into(),
+            optimizer: Lbfgs { history: 60, longest_step: Some(1.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
             warp: Warp::None,
             link: Link::Identity,

@@ -14,8 +14,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// The kernels that compete with a network: levels that drift or hold, straight and bending trends, seasons that stay
-/// or change, one period or two. Lengths and variances are those of standardised data, to start from.
-const RIVALS: [&str; 11] = [
+/// or change, one period or two. Lengths and variances are those of standardised data, to start from. Those that are held
+/// are so long that levels and seasons walk at random: a length that is fitted is found too short, and forecasts then
+/// return to the mean of the past.
+const RIVALS: [&str; 14] = [
     "RBF",
     "MAT12",
     "LIN + MAT12",
@@ -27,6 +29,9 @@ const RIVALS: [&str; 11] = [
     "LIN + RQ + PER * RBF",
     "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
     "LIN + MAT12 + PER + PER",
+    "LIN + MAT12(l=100!, v=50)",
+    "MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
+    "MAT12(l=100!, v=50) + MAT32 + PER * MAT32(l=4)",
 ];
 /// Those that tell, after a few iterations, whether the logarithm is worth a try.
 const SCOUTS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
