@@ -3,30 +3,30 @@
 //! is run once a lag.
 
 use super::builder::Builder;
-use super::step::{Atom, Base, Coefficient, MapKind, Monomial, Part, Step, Value};
+use super::step::{Base, Coefficient, Monomial, Part, Step, Value};
 use super::{Code, Parts};
 use crate::error::{Error, Result};
-use crate::kernel::{ById, Geometry, Kernel, Kind, Map, Param, Primitive, Profile, Unit};
+use crate::kernel::{ById, Kernel, Param, Unit};
 use std::collections::HashMap;
 
 /// The value of a unit while compiling: scale · (re + i im), each a plane; no plane means the number one (re).
 #[derive(Debug, Clone)]
-struct Node {
-    scale: Monomial,
-    re: Option<usize>,
-    im: Option<usize>,
+pub(super) struct Node {
+    pub scale: Monomial,
+    pub re: Option<usize>,
+    pub im: Option<usize>,
     /// In the program of lags rather than of pairs?
-    lag: bool,
+    pub lag: bool,
 }
 
-struct Compiler<'a> {
-    d: usize,
+pub(super) struct Compiler<'a> {
+    pub d: usize,
     /// Places of the parameters in the flat vector.
     slots: &'a ById<usize>,
     pairs: Builder,
     /// Present where lags are shared.
-    lags: Option<Builder>,
-    nodes: ById<Node>,
+    pub lags: Option<Builder>,
+    pub nodes: ById<Node>,
     /// Planes of the lag program that the pair program reads, in the order of the tables.
     tables: Vec<usize>,
     imported: HashMap<usize, usize>,
@@ -54,175 +54,23 @@ pub(super) fn compile(units: &[Kernel], slots: &ById<usize>, d: usize, share_lag
 }
 
 impl Compiler<'_> {
-    fn builder(&mut self, lag: bool) -> &mut Builder {
+    pub fn builder(&mut self, lag: bool) -> &mut Builder {
         match &mut self.lags {
             Some(lags) if lag => lags,
             _ => &mut self.pairs,
         }
     }
 
-    fn value(&self, param: &Param) -> Value {
+    pub fn value(&self, param: &Param) -> Value {
         match self.slots.get(&param.id()) {
             Some(&slot) => Value::Slot(slot),
             None => Value::Held(param.value_or_default()),
         }
     }
 
-    fn values(&self, params: &[Param], count: usize) -> Vec<Value> {
+    pub fn values(&self, params: &[Param], count: usize) -> Vec<Value> {
         // An isotropic group has one value for all columns.
         (0..count).map(|k| self.value(&params[if params.len() == 1 { 0 } else { k }])).collect()
-    }
-
-    /// All primitives at once, so that those with the same atoms share them and one matrix product.
-    fn primitives(&mut self, units: &[Kernel]) -> Result<()> {
-        struct Waiting {
-            id: usize,
-            scale: Monomial,
-            profile: Profile,
-            shape: Option<Value>,
-            weights: Vec<Monomial>,
-            offset: Option<Value>,
-        }
-        let mut order: Vec<(bool, Vec<Atom>)> = Vec::new();
-        let mut groups: HashMap<(bool, Vec<Atom>), Vec<Waiting>> = HashMap::new();
-        for unit in units {
-            let Unit::Primitive(p) = unit.unit() else { continue };
-            let lag = self.lags.is_some() && p.kind.is_stationary();
-            let row = p.kind.row();
-            let group = |name: &str| p.group(name).unwrap_or(&[]);
-            let columns = p.column_numbers(self.d)?;
-            if group("v").is_empty() && !matches!(p.kind, Kind::Gate(_)) {
-                return Err(Error::kernel("the kernel is not bound to its columns"));
-            }
-            let mut scale = match (row.map, p.group("v")) {
-                (Map::Weigh, _) | (_, None) => Monomial::one(),
-                (_, Some(v)) => Monomial::power(self.value(&v[0]), 1),
-            };
-            let (atoms, weights): (Vec<Atom>, Vec<Monomial>) = match (row.map, row.geometry) {
-                (_, Geometry::One) => {
-                    self.nodes.insert(unit.id(), Node { scale, re: None, im: None, lag });
-                    continue;
-                }
-                (_, Geometry::Same) => (vec![Atom::Same], vec![Monomial::one()]),
-                (Map::Plain, _) => {
-                    let atoms = columns.iter().map(|&c| Atom::Dot(self.builder(lag).feature(MapKind::Column(c))));
-                    (atoms.collect(), vec![Monomial::one(); columns.len()])
-                }
-                (Map::Weigh, _) => {
-                    let weights = self.values(group("v"), columns.len());
-                    let atoms = columns.iter().map(|&c| Atom::Dot(self.builder(lag).feature(MapKind::Column(c))));
-                    (atoms.collect(), weights.iter().map(|&w| Monomial::power(w, 1)).collect())
-                }
-                (Map::Scale, _) => {
-                    let lengths = self.values(group("l"), columns.len());
-                    let atoms = columns.iter().map(|&c| Atom::Square(self.builder(lag).feature(MapKind::Column(c))));
-                    (atoms.collect(), lengths.iter().map(|&l| Monomial::power(l, -2)).collect())
-                }
-                (Map::Circle, _) => {
-                    // |circle − circle′|² = 4 sin²(πτ/p): exp(−½ · that/ℓ²) is the formula
-                    let lengths = self.values(group("l"), columns.len());
-                    let periods = self.values(group("p"), columns.len());
-                    let circles = columns.iter().zip(&periods);
-                    let atoms: Vec<Atom> = circles
-                        .map(|(&column, &period)| {
-                            Atom::Chord(self.builder(lag).feature(MapKind::Circle { column, period }))
-                        })
-                        .collect();
-                    (atoms, lengths.iter().map(|&l| Monomial::power(l, -2)).collect())
-                }
-                (Map::Phase, _) => {
-                    self.phase(unit.id(), p, &columns, scale, lag);
-                    continue;
-                }
-                (Map::Sphere, _) => {
-                    let weight = self.values(group("w"), columns.len());
-                    let bias = self.value(&group("b")[0]);
-                    let Profile::Arc(order) = row.profile else {
-                        return Err(Error::kernel("the sphere goes with an arc profile"));
-                    };
-                    let parts = columns.len() + 1;
-                    let map = MapKind::Sphere { columns, weight, bias, order: i32::from(order) };
-                    let first = self.builder(lag).feature(map);
-                    // (|z||z′|)^order is a factor of its own, taken up again in `scaled_by_lengths`.
-                    ((0..parts).map(|k| Atom::Square(first + k)).collect(), vec![Monomial::one(); parts])
-                }
-                (Map::Wave, _) => {
-                    let map = MapKind::Wave {
-                        f: self.values(group("f"), columns.len()),
-                        g: self.values(group("g"), columns.len()),
-                        columns,
-                    };
-                    let first = self.builder(lag).feature(map);
-                    (vec![Atom::Dot(first), Atom::Dot(first + 1)], vec![Monomial::one(); 2])
-                }
-                (Map::Gate(side), _) => {
-                    scale = Monomial::one();
-                    let map = MapKind::Gate {
-                        column: columns[0],
-                        place: self.value(&group("t")[0]),
-                        width: self.value(&group("w")[0]),
-                        side,
-                    };
-                    (vec![Atom::Dot(self.builder(lag).feature(map))], vec![Monomial::one()])
-                }
-            };
-            let shape = p.group("a").map(|a| self.value(&a[0]));
-            let offset = p.group("c").map(|c| self.value(&c[0]));
-            let key = (lag, atoms);
-            if !groups.contains_key(&key) {
-                order.push(key.clone());
-            }
-            let waiting = Waiting { id: unit.id(), scale, profile: row.profile, shape, weights, offset };
-            groups.entry(key).or_default().push(waiting);
-        }
-        for key in order {
-            let waiting = groups.remove(&key).unwrap_or_default();
-            let (lag, atoms) = key;
-            let inputs: Vec<usize> = atoms.iter().map(|&atom| self.builder(lag).atom(atom)).collect();
-            // A single atom under the identity needs no step: its weight joins the scale.
-            let (direct, rows): (Vec<Waiting>, Vec<Waiting>) =
-                waiting.into_iter().partition(|w| w.profile == Profile::Identity && inputs.len() == 1);
-            for w in direct {
-                let scale = w.scale.times(&w.weights[0]);
-                self.nodes.insert(w.id, Node { scale, re: Some(inputs[0]), im: None, lag });
-            }
-            if rows.is_empty() {
-                continue;
-            }
-            let matrix: Vec<Coefficient> =
-                rows.iter().flat_map(|w| w.weights.iter().map(|m| Coefficient(vec![m.clone()]))).collect();
-            let any_offset = rows.iter().any(|w| w.offset.is_some());
-            let bias = any_offset.then(|| {
-                let of = |w: &Waiting| Coefficient(w.offset.map(|o| Monomial::power(o, 1)).into_iter().collect());
-                rows.iter().map(of).collect::<Vec<_>>()
-            });
-            let builder = self.builder(lag);
-            let first = builder.affine(inputs.clone(), rows.len(), matrix, bias, Base::Zero);
-            for (r, w) in rows.into_iter().enumerate() {
-                let builder = self.builder(lag);
-                let mut plane = first + r;
-                if w.profile != Profile::Identity {
-                    let shape = w.shape.map(|a| builder.coefficient(Coefficient(vec![Monomial::power(a, 1)])));
-                    plane = builder.profile(w.profile, shape, plane);
-                }
-                if let (Profile::Arc(1..), Some(&Atom::Square(feature))) = (w.profile, atoms.first()) {
-                    // (|z||z′|)^order: the last feature of the sphere
-                    let lengths = builder.atom(Atom::Dot(feature + atoms.len()));
-                    plane = builder.product(plane, lengths);
-                }
-                self.nodes.insert(w.id, Node { scale: w.scale, re: Some(plane), im: None, lag });
-            }
-        }
-        Ok(())
-    }
-
-    fn phase(&mut self, id: usize, p: &Primitive, columns: &[usize], scale: Monomial, lag: bool) {
-        let frequency = self.values(p.group("f").unwrap_or(&[]), columns.len());
-        let builder = self.builder(lag);
-        let first = builder.feature(MapKind::Phase { columns: columns.to_vec(), frequency });
-        let re = Some(builder.atom(Atom::TurnRe(first)));
-        let im = (p.kind == Kind::Expi).then(|| builder.atom(Atom::TurnIm(first)));
-        self.nodes.insert(id, Node { scale, re, im, lag });
     }
 
     /// The planes of a node as the pair program sees them (or the lag program, if that is where we are).

@@ -2,8 +2,9 @@
 //! Rows and planes are taken in blocks that stay in registers.
 
 use super::outer::{self, Beside};
+use super::portable::Portable;
 use super::profile;
-use super::simd::{Portable, Simd};
+use super::simd::Simd;
 #[cfg(target_arch = "x86_64")]
 use super::x86::{Avx2, Avx512};
 use crate::kernel::Profile;

@@ -12,6 +12,8 @@ mod leaf;
 mod outer;
 mod pass;
 mod planes;
+mod portable;
+mod primitives;
 mod profile;
 mod simd;
 mod step;
