@@ -71,7 +71,7 @@ impl Fit {
         };
         let limits = Limits {
             iterations: self.iterations.unwrap_or(ITERATIONS),
-            time: self.time.map(|t| t.saturating_sub(clock.elapsed())),
+            time: self.time_left(clock),
             interrupt: self.interrupt.clone(),
             ..Limits::default()
         };

@@ -103,6 +103,8 @@ pub struct Fit {
     /// The noise variance of the first start, on the standardised target.
     first_noise: Option<f64>,
     time: Option<Duration>,
+    /// When the time is over, where the clock runs already.
+    deadline: Option<Instant>,
     interrupt: Option<Arc<AtomicBool>>,
     resume: Vec<Option<State>>,
     method: Method,
@@ -140,6 +142,7 @@ impl Fit {
             noise: None,
             first_noise: None,
             time: None,
+            deadline: None,
             interrupt: None,
             resume: vec![],
             method: Method::Auto,
@@ -169,10 +172,11 @@ impl Fit {
         let clock = Instant::now();
         self.check(data)?;
         let plan = self.plan(data)?;
-        let (link, note) = self.warp.link(self, data)?;
-        if link != Link::Identity || note.is_some() {
+        if self.warp != Warp::None {
+            let fit = self.clone().on_the_clock();
+            let (link, note) = self.warp.link(&fit.clone().with_share_of_time(warp::SHARE), data)?;
             let linked = data.clone().map_target(|y| link.apply(y))?.with_notes(note);
-            return Fit { warp: Warp::None, link, ..self.clone() }.run_observed(&linked, observer);
+            return Fit { warp: Warp::None, link, ..fit }.run_observed(&linked, observer);
         }
         match plan.method {
             Method::Sparse => return self.run_sparse(data, &plan, clock, &observer),
@@ -268,7 +272,7 @@ impl Fit {
             .collect();
         let limits = Limits {
             iterations: self.iterations.unwrap_or(ITERATIONS),
-            time: self.time.map(|t| t.saturating_sub(clock.elapsed())),
+            time: self.time_left(clock),
             interrupt: self.interrupt.clone(),
             ..Limits::default()
         };
@@ -299,8 +303,7 @@ impl Fit {
                 outcomes = screened.into_iter().map(|outcome| Some(dropped(outcome))).collect();
             }
             for (i, start) in going {
-                let left = self.time.map(|t| t.saturating_sub(clock.elapsed()));
-                let limits = Limits { time: left, ..limits.clone() };
+                let limits = Limits { time: self.time_left(clock), ..limits.clone() };
                 let mut objective = evidence(Threads::All).objective()?;
                 outcomes[i] = Some(optimizer.minimize(&mut objective, start, &limits, &mut watch(i))?);
             }

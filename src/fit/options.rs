@@ -4,8 +4,8 @@ use super::{Fit, ITERATIONS, Model, Priors, Standardize, StartFrom, Warp};
 use crate::kernel::Kernel;
 use crate::optim::{Optimizer, State};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 impl Fit {
     /// The same fit of another kernel.
@@ -30,14 +30,46 @@ impl Fit {
         self.at_most(iterations)
     }
 
+    /// The same fit with its clock running: all that is fitted from now on shares one limit of time.
+    #[must_use]
+    pub(crate) fn on_the_clock(mut self) -> Self {
+        self.deadline = self.deadline.or_else(|| Instant::now().checked_add(self.time?));
+        self
+    }
+
+    /// The same fit with a share of the time that is left, where there is a limit.
+    #[must_use]
+    pub(crate) fn with_share_of_time(self, share: f64) -> Self {
+        let fit = self.on_the_clock();
+        let now = Instant::now();
+        let deadline = fit.deadline.map(|end| now + end.saturating_duration_since(now).mul_f64(share));
+        Fit { deadline, ..fit }
+    }
+
+    /// A plain fit on the way to this one: a single start, with this one's seed, clock and interrupt.
+    pub(crate) fn aside(&self, kernel: Kernel, iterations: usize) -> Fit {
+        let (time, deadline, interrupt) = (self.time, self.deadline, self.interrupt.clone());
+        let plain = Fit::new(kernel).rivals(vec![]).restarts(1).iterations(iterations).seed(self.seed);
+        Fit { time, deadline, interrupt, ..plain }
+    }
+
+    /// The time that is left, of a fit that began at `clock` unless its clock ran before.
+    pub(super) fn time_left(&self, clock: Instant) -> Option<Duration> {
+        match self.deadline {
+            Some(end) => Some(end.saturating_duration_since(Instant::now())),
+            None => self.time.map(|t| t.saturating_sub(clock.elapsed())),
+        }
+    }
+
+    /// Whether it is to stop: the time is over, or someone said so.
+    pub(crate) fn is_over(&self) -> bool {
+        let late = self.deadline.is_some_and(|end| end <= Instant::now());
+        late || self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
     /// How many starts there are.
     pub fn starts(&self) -> usize {
         self.restarts
-    }
-
-    /// The seed of everything random.
-    pub(crate) fn own_seed(&self) -> u64 {
-        self.seed
     }
 
     /// Whether no other kernel competes.

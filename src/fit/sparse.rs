@@ -233,7 +233,7 @@ impl Fit {
         let optimizer = self.bounded(Bounds::Each(list));
         let limits = Limits {
             iterations,
-            time: self.time.map(|t| t.saturating_sub(clock.elapsed())),
+            time: self.time_left(clock),
             interrupt: self.interrupt.clone(),
             ..Limits::default()
         };

@@ -2,7 +2,7 @@
 //! each transform, and the likelihood of the target in its own units decides.
 
 use super::link::Link;
-use super::{Fit, Model, Standardize, Step};
+use super::{Fit, Model, Step};
 use crate::data::{Dataset, Split};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -12,6 +12,8 @@ use std::ops::ControlFlow;
 /// The most rows and iterations a choice is made by.
 const ROWS: usize = 400;
 const ITERATIONS: usize = 40;
+/// The share of a limited time it may take.
+pub(super) const SHARE: f64 = 0.2;
 
 /// What is done to the target before it is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -87,6 +89,9 @@ fn choose(fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
         told.extend(evidence(&beside));
         links.extend(beside);
     }
+    if fit.is_over() {
+        return Ok((Link::Identity, Some("target not transformed: no time to compare transforms".into())));
+    }
     let won = best(&told);
     // A power is one parameter more.
     let gain = told[won] - told[0];
@@ -101,9 +106,9 @@ fn choose(fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
 /// The log marginal likelihood of the target in its own units, under a plain kernel.
 fn evidence(fit: &Fit, data: &Dataset, link: Link) -> f64 {
     let fitted = || -> Result<f64> {
-        let plain = Fit::new(Kernel::matern52()).rivals(vec![]).restarts(1).iterations(ITERATIONS).seed(fit.seed);
+        let plain = fit.aside(Kernel::matern52(), ITERATIONS);
         let linked = data.clone().map_target(|y| link.apply(y))?;
-        let models = plain.standardize(Standardize::Yes).run_each(&linked, &|_: Step| ControlFlow::Continue(()))?;
+        let models = plain.run_each(&linked, &|_: Step| ControlFlow::Continue(()))?;
         Ok(models.first().map_or(f64::NEG_INFINITY, |m| m.evidence_under(link, data.y())))
     };
     fitted().ok().filter(|e| e.is_finite()).unwrap_or(f64::NEG_INFINITY)
@@ -115,5 +120,25 @@ impl Model {
     pub(crate) fn evidence_under(&self, link: Link, y: &[f64]) -> f64 {
         let jacobian: f64 = y.iter().map(|&y| link.log_jacobian(y)).sum();
         self.account().log_marginal_likelihood - self.scaling().target_width().ln() * y.len() as f64 + jacobian
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Points;
+    use std::time::Duration;
+
+    #[test]
+    fn without_time_nothing_is_chosen() {
+        let x: Vec<f64> = (0..60).map(|i| f64::from(i) * 0.1).collect();
+        let y = x.iter().map(|x| (2.0 * x.sin() + 0.1 * (37.0 * x).cos()).exp()).collect();
+        let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
+        let fit = Fit::new(Kernel::rbf());
+        assert_eq!(Warp::Auto.link(&fit, &data).unwrap().0, Link::Log);
+        let late = fit.time_limit(Duration::ZERO).on_the_clock();
+        let (link, note) = Warp::Auto.link(&late, &data).unwrap();
+        assert_eq!(link, Link::Identity);
+        assert!(note.is_some_and(|n| n.contains("no time")));
     }
 }

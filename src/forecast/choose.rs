@@ -52,6 +52,8 @@ const MOST_COUNTED: usize = 12;
 const EVIDENCE: f64 = 0.1;
 /// Evidence grows with the rows, what it says about the future does not: beyond this many it counts as if of so many.
 const PLENTY: f64 = 100.0;
+/// The share of a limited time that the asked kernel may take from its rivals.
+const ASKED_SHARE: f64 = 0.6;
 /// A link whose best evidence is lower by this much is not tried with the asked kernel.
 const CLEAR: f64 = 10.0;
 /// By which power of the error of past forecasts a weight falls.
@@ -116,10 +118,12 @@ impl Question<'_> {
         };
         let doubtful = |link: Link| best(Some(link)) < best(None) - CLEAR;
         let links: Vec<Link> = self.links.iter().copied().filter(|&link| !doubtful(link)).collect();
+        // Where time is short, some of it is left for the rivals.
+        let asked = if rivals { self.fit.clone().with_share_of_time(ASKED_SHARE) } else { self.fit.clone() };
         let asked: Vec<Result<Vec<Runner>>> = links
             .par_iter()
             .with_max_len(1)
-            .map(|&link| self.run(self.fit.kernel(), link, &origins, self.fit.clone(), &|step| watch(link, step)))
+            .map(|&link| self.run(asked.kernel(), link, &origins, asked.clone(), &|step| watch(link, step)))
             .collect();
         let mut runners = if rivals { self.rivals(rival_texts, &origins, RIVAL_STEPS)? } else { vec![] };
         let mut failed = None;

@@ -28,6 +28,9 @@ use crate::plot::Band;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
+/// The share of a limited time in which shifts of the level are looked for.
+const SHIFTS_SHARE: f64 = 0.2;
+
 /// What is done to the target before it is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transform {
@@ -171,11 +174,13 @@ impl Forecaster {
             Transform::Auto if lowest.is_some() || !spread_grows(data.y()) => &[Link::Identity],
             Transform::Auto => &[Link::Identity, Link::Log],
         };
-        let (fit, horizon, effort, resume) = (&self.fit, self.horizon, self.effort, &self.resume[..]);
+        let fit = &self.fit.clone().on_the_clock();
+        let (horizon, effort, resume) = (self.horizon, self.effort, &self.resume[..]);
         let in_order = data.select(&by_time(data));
         let mut levels = Vec::new();
         for &link in links.iter().filter(|_| fit.kernel().is_network() && !fit.is_alone()) {
-            levels.push((link, shifts(&link.of(&in_order)?, fit.own_seed())));
+            let aside = fit.clone().with_share_of_time(SHIFTS_SHARE);
+            levels.push((link, shifts(&link.of(&in_order)?, &aside)));
         }
         let levels = &levels[..];
         let chosen = Question { fit, data: &in_order, links, horizon, effort, resume, levels }.answer(&watch)?;

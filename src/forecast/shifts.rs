@@ -23,12 +23,12 @@ const GLANCE: f64 = 3.0;
 const CLEAR: f64 = 4.0;
 
 /// The steps of a series, in units of its target (which may be linked); rows in order of time.
-pub(super) fn shifts(data: &Dataset, seed: u64) -> Levels {
+pub(super) fn shifts(data: &Dataset, fit: &Fit) -> Levels {
     let mut levels = Levels::default();
     if !ROWS.contains(&data.n()) || !may_shift(data.y()) {
         return levels;
     }
-    let Some(mut before) = best(data, &levels, seed) else { return levels };
+    let Some(mut before) = best(data, &levels, fit) else { return levels };
     let (n, x) = (data.n(), data.x().column(0));
     // Rows at equal times were merged, and are no series.
     if before.0.n() != n {
@@ -46,7 +46,7 @@ pub(super) fn shifts(data: &Dataset, seed: u64) -> Levels {
             to if to == n => levels.with_step(x[found.from], size),
             to => levels.with_step(x[found.from], size).with_step(x[to], -size),
         };
-        let Some(after) = best(data, &with(levels.clone(), found.size), seed) else { break };
+        let Some(after) = best(data, &with(levels.clone(), found.size), fit) else { break };
         if after.1 - before.1 < cost(&found) + 3.0 {
             break;
         }
@@ -54,8 +54,9 @@ pub(super) fn shifts(data: &Dataset, seed: u64) -> Levels {
         let same = |t: &ShiftTest| (t.from, t.to) == (found.from, found.to);
         let rest = after.0.shift_tests(WIDEST).into_iter().find(same).map_or(0.0, |t| t.size);
         levels = with(levels, found.size + rest);
-        before = best(data, &levels, seed).unwrap_or(after);
         taken.push(found);
+        let Some(next) = best(data, &levels, fit) else { break };
+        before = next;
     }
     levels
 }
@@ -75,17 +76,18 @@ fn fits(test: &ShiftTest, taken: &[ShiftTest], n: usize) -> bool {
     within && taken.iter().all(clear)
 }
 
-/// The better of the plain kernels, with its log marginal likelihood in the units of the data.
-fn best(data: &Dataset, levels: &Levels, seed: u64) -> Option<(Model, f64)> {
+/// The better of the plain kernels, with its log marginal likelihood in the units of the data; none where there was no
+/// time to fit them.
+fn best(data: &Dataset, levels: &Levels, fit: &Fit) -> Option<(Model, f64)> {
     let rest = levels.taken_out(data.clone()).ok()?;
     let fitted = |text: &&str| {
-        let fit = Fit::new(text.parse::<Kernel>().ok()?).restarts(1).iterations(ITERATIONS).seed(seed);
-        let model = fit.run_each(&rest, &|_: Step| ControlFlow::Continue(())).ok()?.into_iter().next()?;
+        let plain = fit.aside(text.parse::<Kernel>().ok()?, ITERATIONS);
+        let model = plain.run_each(&rest, &|_: Step| ControlFlow::Continue(())).ok()?.into_iter().next()?;
         let evidence = model.evidence_under(Link::Identity, rest.y());
         evidence.is_finite().then_some((model, evidence))
     };
     let both: Vec<(Model, f64)> = KERNELS.par_iter().with_max_len(1).filter_map(fitted).collect();
-    both.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
+    both.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| !fit.is_over())
 }
 
 /// A cheap look: do medians of some values before and after any row, or a value and those around it, differ by more than
@@ -123,10 +125,14 @@ mod tests {
         Dataset::new(Points::from_column(&x).unwrap(), y).unwrap()
     }
 
+    fn plain() -> Fit {
+        Fit::new(Kernel::rbf())
+    }
+
     #[test]
     fn steps_are_found_where_they_are() {
         let season = |t: f64| 5.0 * (t * std::f64::consts::TAU / 12.0).sin();
-        let up = shifts(&series(|t| season(t) + if t < 95.0 { 0.0 } else { 30.0 }), 0);
+        let up = shifts(&series(|t| season(t) + if t < 95.0 { 0.0 } else { 30.0 }), &plain());
         let [(at, by)] = up.steps() else { panic!("{up:?}") };
         assert!(*at == 95.0 && (by - 30.0).abs() < 2.0, "{up:?}");
         let two = |t: f64| {
@@ -138,9 +144,17 @@ mod tests {
                 -5.0
             }
         };
-        let both = shifts(&series(two), 0);
+        let both = shifts(&series(two), &plain());
         let [(a, up), (b, down)] = both.steps() else { panic!("{both:?}") };
         assert!(*a == 40.0 && *b == 90.0 && (up - 10.0).abs() < 2.0 && (down + 15.0).abs() < 2.0, "{both:?}");
+    }
+
+    #[test]
+    fn without_time_nothing_is_found() {
+        let jump = series(|t| if t < 60.0 { 0.0 } else { 30.0 });
+        assert!(!shifts(&jump, &plain()).is_empty());
+        let late = plain().time_limit(std::time::Duration::ZERO).on_the_clock();
+        assert!(shifts(&jump, &late).is_empty());
     }
 
     #[test]
@@ -148,7 +162,7 @@ mod tests {
         let season = |t: f64| 5.0 * (t * std::f64::consts::TAU / 12.0).sin();
         for (from, to) in [(70.0, 71.0), (105.0, 106.0), (60.0, 66.0)] {
             let dip = |t: f64| if (from..to).contains(&t) { -25.0 } else { 0.0 };
-            let found = shifts(&series(|t| season(t) + dip(t)), 0);
+            let found = shifts(&series(|t| season(t) + dip(t)), &plain());
             let [(a, down), (b, up)] = found.steps() else { panic!("{found:?}") };
             assert!(*a == from && *b == to && (down + 25.0).abs() < 3.0 && *up == -*down, "{found:?}");
         }
@@ -157,8 +171,8 @@ mod tests {
     #[test]
     fn what_rises_and_falls_by_itself_has_no_steps() {
         let season = |t: f64| 5.0 * (t * std::f64::consts::TAU / 12.0).sin();
-        assert!(shifts(&series(|t| season(t) + 0.5 * t), 0).is_empty());
-        assert!(shifts(&series(|t| 20.0 * (0.05 * t).sin()), 0).is_empty());
+        assert!(shifts(&series(|t| season(t) + 0.5 * t), &plain()).is_empty());
+        assert!(shifts(&series(|t| 20.0 * (0.05 * t).sin()), &plain()).is_empty());
         // A walk of many steps.
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(6);
         let walk: Vec<f64> = (0..108)
@@ -167,6 +181,6 @@ mod tests {
                 Some(*level)
             })
             .collect();
-        assert!(shifts(&series(|t| walk[t as usize]), 0).is_empty());
+        assert!(shifts(&series(|t| walk[t as usize]), &plain()).is_empty());
     }
 }
