@@ -45,7 +45,7 @@ const MOST_ROWS: usize = 3000;
 /// Up to this many rows there are several origins.
 const MOST_ORIGINS: usize = 700;
 /// Restarts of the asked kernel that stay in the running.
-const STARTS: usize = 2;
+const STARTS: usize = 4;
 /// Parameters beyond these cost nothing: weak priors hold them.
 const MOST_COUNTED: usize = 12;
 /// How much a difference of the penalised evidence counts: all of it would trust the model that fits the past.

@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Iterations and restarts of one series, and of one of many.
-const ONE: (Option<usize>, usize) = (Some(150), 3);
+const ONE: (Option<usize>, usize) = (Some(150), 6);
 const MANY: (Option<usize>, usize) = (Some(60), 1);
 /// The time of one of many, unless asked for otherwise: far more than any but a huge one needs.
 const BUDGET: Duration = Duration::from_secs(60);
