@@ -186,7 +186,10 @@ impl Forecaster {
         let chosen = Question { fit, data: &in_order, links, horizon, effort, resume, levels }.answer(&watch)?;
         let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
         let Chosen { model, evidence, rolling } = chosen;
-        let notes = notes(&model, links, &axis);
+        let mut notes = notes(&model, links, &axis);
+        if fit.is_over() {
+            notes.push("the limit of time was reached: less was tried than usual".into());
+        }
         Ok(Fitted { model, evidence, data: data.clone(), axis, rolling, notes })
     }
 }
