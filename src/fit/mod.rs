@@ -173,10 +173,9 @@ impl Fit {
         self.check(data)?;
         let plan = self.plan(data)?;
         if self.warp != Warp::None {
-            let fit = self.clone().on_the_clock();
-            let (link, note) = self.warp.link(&fit.clone().with_share_of_time(warp::SHARE), data)?;
+            let (link, note) = self.warp.link(self, data)?;
             let linked = data.clone().map_target(|y| link.apply(y))?.with_notes(note);
-            return Fit { warp: Warp::None, link, ..fit }.run_observed(&linked, observer);
+            return Fit { warp: Warp::None, link, ..self.clone() }.run_observed(&linked, observer);
         }
         match plan.method {
             Method::Sparse => return self.run_sparse(data, &plan, clock, &observer),

