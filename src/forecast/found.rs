@@ -6,13 +6,17 @@ use crate::error::Result;
 use crate::fit::Link;
 use crate::kernel::{Kernel, Kind, Unit};
 use crate::program::{Inputs, Program, Scratch};
+use crate::threads::Threads;
 use serde::Serialize;
 use std::collections::HashMap;
+
+/// The most times at which terms are measured.
+const TIMES: usize = 120;
 
 /// Terms that say the same in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// Their share of the prior variance, averaged over the times of the data.
+    /// Their share of the prior variance of values about their mean over the times of the data.
     pub share: f64,
     /// What they are, in words.
     pub words: String,
@@ -27,23 +31,27 @@ pub struct Finding {
 /// # Errors
 /// When the kernel has too many terms to be multiplied out.
 pub fn findings(fitted: &Fitted) -> Result<Vec<Finding>> {
-    let x = Inputs::new(fitted.model.scaling().points(fitted.data().x())?);
-    let mut diagonals: HashMap<String, Vec<f64>> = HashMap::new();
+    // Some of the times tell. About the mean over them, for a level that walks may be anywhere, and is yet calm.
+    let n = fitted.data().n();
+    let rows: Vec<usize> = (0..n).step_by(n.div_ceil(TIMES).max(1)).collect();
+    let x = Inputs::without_lags(fitted.model.scaling().points(fitted.data().select(&rows).x())?);
+    let n = x.n();
+    let mut grams: HashMap<String, Vec<f64>> = HashMap::new();
     let mut found: Vec<(Finding, f64)> = Vec::new();
     let mut total = 0.0;
     for term in fitted.model.kernel().terms()? {
-        let mut product = vec![term.coefficient; x.n()];
+        let mut product = vec![term.coefficient; n * n];
         for factor in &term.factors {
             let key = factor.to_string();
-            if !diagonals.contains_key(&key) {
+            if !grams.contains_key(&key) {
                 let program = Program::compile(factor, 1)?;
-                let mut diagonal = vec![0.0; x.n()];
-                program.diag(&factor.values(), &x, &mut diagonal, &mut Scratch::default())?;
-                diagonals.insert(key.clone(), diagonal);
+                let mut gram = vec![0.0; n * n];
+                program.gram(&factor.values(), &x, &mut gram, n, &mut Scratch::default(), Threads::One)?;
+                grams.insert(key.clone(), gram);
             }
-            product.iter_mut().zip(&diagonals[&key]).for_each(|(p, d)| *p *= d);
+            product.iter_mut().zip(&grams[&key]).for_each(|(p, k)| *p *= k);
         }
-        let size = product.iter().sum::<f64>() / x.n() as f64;
+        let size = about_mean(&product, n).max(0.0);
         total += size;
         let words = words(&term.factors, fitted);
         let name = names(&term.factors);
@@ -64,6 +72,17 @@ pub fn findings(fitted: &Fitted) -> Result<Vec<Finding>> {
     }
     found.sort_by(|a, b| b.share.total_cmp(&a.share));
     Ok(found)
+}
+
+/// The mean variance of values about their own mean, from the lower triangle of their covariance.
+fn about_mean(covariance: &[f64], n: usize) -> f64 {
+    let (mut diagonal, mut below) = (0.0, 0.0);
+    for j in 0..n {
+        diagonal += covariance[j * n + j];
+        below += covariance[j * n + j + 1..(j + 1) * n].iter().sum::<f64>();
+    }
+    let n = n as f64;
+    diagonal / n - (diagonal + 2.0 * below) / (n * n)
 }
 
 fn names(factors: &[Kernel]) -> String {
@@ -147,4 +166,21 @@ fn words(factors: &[Kernel], fitted: &Fitted) -> String {
         text = if text.is_empty() { word } else { format!("{text}, times {word}") };
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of four values z = B e, e of variance one, the mean square about their mean is that of B with means taken out.
+    #[test]
+    fn variance_about_the_mean_is_that_of_centred_values() {
+        let b = [[2.0, 0.5], [1.0, -1.0], [3.0, 0.25], [-0.5, 4.0]];
+        let n = b.len();
+        let covariance: Vec<f64> =
+            (0..n * n).map(|ij| b[ij / n].iter().zip(&b[ij % n]).map(|(a, b)| a * b).sum()).collect();
+        let mean = |c: usize| b.iter().map(|row| row[c]).sum::<f64>() / n as f64;
+        let centred: f64 = b.iter().flat_map(|row| (0..2).map(|c| (row[c] - mean(c)).powi(2))).sum();
+        assert!((about_mean(&covariance, n) - centred / n as f64).abs() < 1e-12);
+    }
 }
