@@ -308,11 +308,14 @@ impl Fit {
             }
         } else {
             let plan = Restarts { optimizer, limits, screening: vec![] };
+            // Starts go side by side, each on a thread of its own; a single one may have them all.
+            let threads = if going.len() == 1 { Threads::outside_the_pool() } else { Threads::One };
             // Sizes were checked with the first objective; the others are the same.
-            evidence(Threads::One).objective()?;
-            let objective = |_| evidence(Threads::One).objective().expect("the first one was made");
+            evidence(threads).objective()?;
+            let objective = |_| evidence(threads).objective().expect("the first one was made");
             let starts = going.into_iter().map(|s| s.1).collect();
-            outcomes = plan.run(starts, objective, watch)?.into_iter().map(Some).collect();
+            let ended = threads.enter(|| plan.run(starts, objective, watch))?;
+            outcomes = ended.into_iter().map(Some).collect();
         }
         let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         crate::optim::best(&outcomes)?;

@@ -13,7 +13,7 @@ use std::time::Instant;
 pub(super) const LN_2PI: f64 = 1.837_877_066_409_345_3;
 
 /// Below this many rows an evaluation stays on the thread that asks for it.
-const LEAST_POOL: usize = 300;
+const LEAST_POOL: usize = 100;
 
 /// Where an evaluation's time went, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

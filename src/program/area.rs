@@ -3,9 +3,11 @@
 
 use super::geometry::{Meeting, Segment};
 
-/// Pairs that are worth a group of their own (2,560 and 4,500 were slower for 144 points: handing over costs more than it
-/// brings).
-const GROUP: usize = 12_288;
+/// Multiplications (as [`super::step::Step::work`] counts them) that are worth a group of their own: some 20 µs
+/// of values. Smaller groups cost a single thread more than they bring to two.
+const GROUP: usize = 240_000;
+/// Pairs of a group, at most.
+const MOST_PAIRS: usize = 12_288;
 /// The most groups: more would only cost memory.
 const MOST_GROUPS: usize = 48;
 
@@ -41,9 +43,11 @@ impl Area {
         }
     }
 
-    /// Groups with about equally many pairs; depends on the area alone.
-    pub fn groups(self) -> Vec<Group> {
-        let count = (self.pairs() / GROUP).clamp(1, MOST_GROUPS);
+    /// Groups with about equally many pairs, each of so much work; depends on these alone.
+    pub fn groups(self, work: usize) -> Vec<Group> {
+        let count = self.pairs() / (GROUP / work.max(1)).clamp(1, MOST_PAIRS);
+        // Even in number, so that two threads have equally many.
+        let count = if count > 1 { count.next_multiple_of(2).min(MOST_GROUPS) } else { 1 };
         match self {
             Area::Diagonal(n) => vec![Group { columns: 0..1, rows: 0..n, lower: false }],
             Area::All { rows, columns } if columns >= count || rows == 0 => {

@@ -166,6 +166,7 @@ impl Builder {
             features: self.features,
             trained,
             coefficients: self.coefficients,
+            work: kept.iter().map(Step::work).sum(),
             steps: kept,
             slots,
             outputs: outputs.to_vec(),

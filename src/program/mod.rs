@@ -44,6 +44,8 @@ struct Code {
     trained: Vec<bool>,
     coefficients: Vec<Coefficient>,
     steps: Vec<Step>,
+    /// Multiplications a pair, roughly.
+    work: usize,
     slots: planes::Slots,
     outputs: Vec<usize>,
 }

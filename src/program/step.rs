@@ -254,6 +254,20 @@ pub(super) enum Part {
 }
 
 impl Step {
+    /// Multiplications a pair, roughly: so that work can be cut into equal pieces.
+    pub fn work(&self) -> usize {
+        let tables = |base: &Base| if matches!(base, Base::Tables(_)) { 4 } else { 1 };
+        match self {
+            Step::Affine { inputs, rows, base, .. } => rows * (inputs.len() + tables(base)),
+            Step::Leaf { features, rows, base, .. } => rows * (features.len() + tables(base)),
+            Step::Profile { shape: None, .. } | Step::Exp { .. } => 20,
+            Step::Profile { shape: Some(_), .. } => 40,
+            Step::ComplexExp { .. } => 200,
+            Step::Lag { rows, .. } => 4 * rows,
+            Step::Atom { .. } | Step::Product { .. } | Step::Complex { .. } => 4,
+        }
+    }
+
     /// The planes it reads, each with its place for `fresh`, in the order in which the reverse pass writes adjoints.
     pub fn inputs_mut(&mut self) -> Vec<(usize, &mut bool)> {
         match self {

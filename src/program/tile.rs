@@ -10,7 +10,7 @@ use super::planes::{Aligned, Planes, TILE};
 use super::simd::{self, Level, Work};
 use super::{Both, Code};
 use crate::threads::Threads;
-use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 /// How tiles are computed.
 #[derive(Debug, Clone, Copy)]
@@ -42,21 +42,27 @@ pub struct Scratch {
     pub(super) tables_at: Vec<f64>,
     pub(super) table_adjoint: Vec<f64>,
     coefficients: Vec<f64>,
-    workers: Vec<Worker>,
+    rooms: Vec<Room>,
+    sums: Vec<Sums>,
 }
 
 impl std::fmt::Debug for Scratch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Scratch({} groups)", self.workers.len())
+        write!(f, "Scratch({} groups)", self.sums.len())
     }
 }
 
-/// What one group of columns works with.
+/// What one thread works with, whatever group it is at: it stays in that thread's caches.
 #[derive(Default)]
-struct Worker {
+struct Room {
     planes: Planes,
     lists: Lists,
     segments: Vec<Segment>,
+}
+
+/// What one group of columns adds up.
+#[derive(Default)]
+struct Sums {
     gradient: Vec<f64>,
     row_adjoint: Vec<f64>,
     column_adjoint: Vec<f64>,
@@ -119,7 +125,8 @@ struct GroupWork<'a> {
     tables: &'a Features,
     both: Both,
     group: &'a Group,
-    worker: &'a mut Worker,
+    room: &'a mut Room,
+    sums: &'a mut Sums,
     job: &'a Job<'a>,
 }
 
@@ -129,7 +136,8 @@ impl Work for GroupWork<'_> {
     #[inline(always)]
     unsafe fn run<S: Loops>(self) {
         let sides = self.both.sides(self.rows, self.columns);
-        let Worker { planes, lists, segments, gradient, row_adjoint, column_adjoint, table_adjoint } = self.worker;
+        let Room { planes, lists, segments } = self.room;
+        let Sums { gradient, row_adjoint, column_adjoint, table_adjoint } = self.sums;
         let mut planes = planes.layout(&self.code.slots, matches!(self.job, Job::Pullback { .. }));
         if let Job::Pullback { points, .. } = self.job {
             planes.silence();
@@ -197,21 +205,40 @@ impl Work for GroupWork<'_> {
 }
 
 fn run(code: &Code, how: How, area: Area, both: Both, job: &Job, scratch: &mut Scratch, threads: Threads) -> usize {
-    let groups = area.groups();
-    if scratch.workers.len() < groups.len() {
-        scratch.workers.resize_with(groups.len(), Worker::default);
+    let groups = area.groups(code.work);
+    let wide = if threads == Threads::All { rayon::current_num_threads().clamp(1, groups.len()) } else { 1 };
+    let Scratch { rows, columns, tables, coefficients, rooms, sums, .. } = scratch;
+    if rooms.len() < wide {
+        rooms.resize_with(wide, Room::default);
     }
-    let Scratch { rows, columns, tables, coefficients, workers, .. } = scratch;
-    let one = |(worker, group): (&mut Worker, &Group)| {
-        let work = GroupWork { code, tile: how.tile, coefficients, rows, columns, tables, both, group, worker, job };
-        simd::dispatch(how.level, work);
+    if sums.len() < groups.len() {
+        sums.resize_with(groups.len(), Sums::default);
+    }
+    // Whoever is free takes the next group: a thread that comes late, as it does where it has to be woken, does less.
+    let left = Mutex::new(sums.iter_mut().zip(&groups));
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = |room: &mut Room| {
+        while let Some((sums, group)) = next() {
+            let room = &mut *room;
+            let work =
+                GroupWork { code, tile: how.tile, coefficients, rows, columns, tables, both, group, room, sums, job };
+            simd::dispatch(how.level, work);
+        }
     };
-    if threads == Threads::All && groups.len() > 1 && rayon::current_num_threads() > 1 {
-        workers[..groups.len()].par_iter_mut().zip(&groups).with_max_len(1).for_each(one);
-    } else {
-        workers[..groups.len()].iter_mut().zip(&groups).for_each(one);
-    }
+    spread(&mut rooms[..wide], &work);
     groups.len()
+}
+
+/// The same work from as many threads as there are rooms.
+fn spread(rooms: &mut [Room], work: &(impl Fn(&mut Room) + Sync)) {
+    match rooms {
+        [] => {}
+        [room] => work(room),
+        _ => {
+            let (some, others) = rooms.split_at_mut(rooms.len() / 2);
+            rayon::join(|| spread(some, work), || spread(others, work));
+        }
+    }
 }
 
 /// Values of every output; features of both sides must be there.
@@ -246,28 +273,28 @@ pub(super) fn pullback(
 ) {
     set_coefficients(code, theta, &mut scratch.coefficients);
     let groups = run(code, how, area, both, &Job::Pullback { adjoint, points }, scratch, threads);
-    let Scratch { rows, columns, row_adjoint, column_adjoint, table_adjoint, workers, .. } = scratch;
-    let workers = &workers[..groups];
-    add_up(workers, |w| &w.row_adjoint, rows.values.len(), row_adjoint);
-    add_up(workers, |w| &w.column_adjoint, columns.values.len(), column_adjoint);
-    add_up(workers, |w| &w.table_adjoint, 0, table_adjoint);
+    let Scratch { rows, columns, row_adjoint, column_adjoint, table_adjoint, sums, .. } = scratch;
+    let sums = &sums[..groups];
+    add_up(sums, |s| &s.row_adjoint, rows.values.len(), row_adjoint);
+    add_up(sums, |s| &s.column_adjoint, columns.values.len(), column_adjoint);
+    add_up(sums, |s| &s.table_adjoint, 0, table_adjoint);
     for (c, coefficient) in code.coefficients.iter().enumerate() {
-        let lanes = |w: &Worker| {
-            let l: &[f64] = &w.gradient[c * WIDEST..(c + 1) * WIDEST];
+        let lanes = |s: &Sums| {
+            let l: &[f64] = &s.gradient[c * WIDEST..(c + 1) * WIDEST];
             ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
         };
-        let total: f64 = workers.iter().map(lanes).sum();
+        let total: f64 = sums.iter().map(lanes).sum();
         coefficient.pull(theta, total, gradient);
     }
 }
 
 /// Adds what every group has, in the order of the groups; at least `len` entries, even where no group has any.
-fn add_up(workers: &[Worker], of: impl Fn(&Worker) -> &[f64], len: usize, into: &mut Vec<f64>) {
-    let len = len.max(workers.iter().map(|w| of(w).len()).max().unwrap_or(0));
+fn add_up(sums: &[Sums], of: impl Fn(&Sums) -> &[f64], len: usize, into: &mut Vec<f64>) {
+    let len = len.max(sums.iter().map(|s| of(s).len()).max().unwrap_or(0));
     into.clear();
     into.resize(len, 0.0);
-    for worker in workers {
-        for (total, v) in into.iter_mut().zip(of(worker)) {
+    for sums in sums {
+        for (total, v) in into.iter_mut().zip(of(sums)) {
             *total += v;
         }
     }
