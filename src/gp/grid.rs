@@ -248,10 +248,12 @@ impl<'a> GridProcess<'a> {
     /// # Errors
     /// When a kernel value is not finite or sizes do not fit.
     pub fn evidence(&mut self, theta: &[f64], noise: f64) -> Result<f64> {
-        let spectrum = self.spectrum(theta, noise)?;
-        let solved = self.solve(&spectrum);
-        let (c, chosen) = self.chosen(&spectrum.lambda);
-        Ok(self.value(&spectrum, &solved, c, &chosen))
+        self.threads.enter(|| {
+            let spectrum = self.spectrum(theta, noise)?;
+            let solved = self.solve(&spectrum);
+            let (c, chosen) = self.chosen(&spectrum.lambda);
+            Ok(self.value(&spectrum, &solved, c, &chosen))
+        })
     }
 
     fn value(&self, spectrum: &Spectrum, solved: &[(Vec<f64>, f64)], c: f64, chosen: &[bool]) -> f64 {
@@ -266,6 +268,10 @@ impl<'a> GridProcess<'a> {
     /// # Errors
     /// As [`GridProcess::evidence`].
     pub fn gradient(&mut self, theta: &[f64], noise: f64, gradient: &mut [f64]) -> Result<(f64, f64)> {
+        self.threads.enter(|| self.all(theta, noise, gradient))
+    }
+
+    fn all(&mut self, theta: &[f64], noise: f64, gradient: &mut [f64]) -> Result<(f64, f64)> {
         let spectrum = self.spectrum(theta, noise)?;
         if gradient.len() != theta.len() {
             let (expected, found) = (theta.len(), gradient.len());

@@ -37,10 +37,14 @@ pub(super) struct Sides<'a> {
     pub same: Option<isize>,
 }
 
-/// Adjoints of features of both sides; the same array when both sides are the same set.
-pub(super) struct FeatureAdjoints<'a> {
-    pub rows: &'a mut [f64],
-    pub columns: Option<&'a mut [f64]>,
+/// Where adjoints of features go.
+pub(super) enum FeatureAdjoints<'a> {
+    /// Both sides are the same set.
+    Same(&'a mut [f64]),
+    /// Those of the rows, those of the columns.
+    Both(&'a mut [f64], &'a mut [f64]),
+    /// Nobody asks for those of the rows.
+    Columns(&'a mut [f64]),
 }
 
 /// Fills the plane of an atom.
@@ -131,15 +135,18 @@ pub(super) unsafe fn backward<S: Simd>(
 ) {
     let pairwise = sides.meeting == Meeting::Pairwise;
     let (row_stride, column_stride) = (sides.rows.stride, sides.columns.stride);
-    let rows_to = to.rows.as_mut_ptr();
-    let columns_to = to.columns.as_mut().map_or(rows_to, |c| c.as_mut_ptr());
+    let (rows_to, columns_to) = match to {
+        FeatureAdjoints::Same(all) => (all.as_mut_ptr(), all.as_mut_ptr()),
+        FeatureAdjoints::Both(rows, columns) => (rows.as_mut_ptr(), columns.as_mut_ptr()),
+        FeatureAdjoints::Columns(columns) => (std::ptr::null_mut(), columns.as_mut_ptr()),
+    };
     for segment in segments {
         // SAFETY: as in forward; the adjoint of padding is zero, so that padded rows get nothing.
         unsafe {
             let a = adjoint.add(segment.offset);
             let row = |f: usize| sides.rows.feature(f).as_ptr().add(segment.row);
             let column = |f: usize| sides.columns.feature(f).as_ptr().add(segment.column);
-            let to_row = |f: usize| rows_to.add(f * row_stride + segment.row);
+            let to_row = |f: usize| rows_to.wrapping_add(f * row_stride + segment.row);
             let to_column = |f: usize| columns_to.add(f * column_stride + segment.column);
             // value(a, x, y) gives what goes to the row's and to the column's feature.
             macro_rules! run {
@@ -151,6 +158,15 @@ pub(super) unsafe fn backward<S: Simd>(
                             S::store(to_rows.add(k), S::add(S::load(to_rows.add(k)), $r));
                             S::store(to_columns.add(k), S::add(S::load(to_columns.add(k)), $c));
                         }
+                    } else if rows_to.is_null() {
+                        #[allow(unused_variables)]
+                        let $y = S::splat(*columns);
+                        let mut total = S::splat(0.0);
+                        for k in (0..segment.padded).step_by(S::LANES) {
+                            let ($s, $x) = (S::load(a.add(k)), S::load(rows.add(k)));
+                            total = S::add(total, $c);
+                        }
+                        *to_columns += S::sum(total);
                     } else {
                         let $y = S::splat(*columns);
                         let mut total = S::splat(0.0);

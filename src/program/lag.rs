@@ -1,7 +1,7 @@
 //! Lags: for one evenly spaced column, what is stationary is computed once a lag, and the pairs read tables.
 
 use super::area::Area;
-use super::tile::{self, Adjoint, How, Output, Scratch};
+use super::tile::{self, Adjoint, Asking, How, Output, Scratch};
 use super::{Both, Parts};
 use crate::data::Points;
 use crate::threads::Threads;
@@ -86,7 +86,7 @@ pub(super) fn pullback(
     std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     let job = Adjoint::Tables(&adjoint, tables.stride);
     let area = Area::all(lags.n(), 1);
-    tile::pullback(code, how, theta, area, Both::Same, job, gradient, false, scratch, Threads::One);
+    tile::pullback(code, how, theta, area, Both::Same, job, gradient, Asking::both(false), scratch, Threads::One);
     super::features::backward(&code.maps, lags, theta, &scratch.rows, &scratch.row_adjoint, gradient, None);
     std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     (scratch.tables, scratch.table_adjoint) = (tables, adjoint);

@@ -1,6 +1,6 @@
 //! Leaves: matrix products over squares or products of features that are never stored, forward and back.
 
-use super::geometry::{self, Meeting, Segment};
+use super::geometry::{self, FeatureAdjoints, Meeting, Segment};
 use super::lanes::{Layer, Loops, Run, Start, Then, WIDEST, Weights};
 use super::outer::Beside;
 use super::pass::{Lists, Sinks, Tile, pointers, row_adjoints, start_of, then};
@@ -91,6 +91,10 @@ pub(super) unsafe fn reverse<S: Loops>(
             }
         }
         let Some(to) = &mut sinks.features else { return };
+        if let (FeatureAdjoints::Columns(to), Meeting::Cross) = (&mut *to, tile.sides.meeting) {
+            let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
+            return columns_alone::<S>(tile, *kind, features, c, lists, sinks.wanted, to);
+        }
         for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| sinks.wanted[f]) {
             // The adjoint of atom k: Σ c[r][k] adjoint[r]
             let at = tile.coefficients.as_ptr().add(coefficients + k);
@@ -128,6 +132,42 @@ pub(super) unsafe fn add_to_table<S: Loops>(tile: &Tile, adjoint: *const f64, ta
 
 fn run_of(segment: &Segment) -> Run {
     Run { from: segment.offset, to: segment.offset + segment.padded }
+}
+
+/// Adjoints of the columns' features where nobody asks for the rows': every segment has one column, so that sums over its
+/// pairs are enough, Σ adjoint (x − x′) or Σ adjoint x for every row of the leaf, and no atom's adjoint is needed.
+///
+/// # Safety
+/// As the reverse pass.
+#[inline(always)]
+unsafe fn columns_alone<S: Loops>(
+    tile: &Tile,
+    kind: LeafKind,
+    features: &[usize],
+    coefficients: &[f64],
+    lists: &mut Lists,
+    wanted: &[bool],
+    to: &mut [f64],
+) {
+    let (width, stride) = (features.len(), tile.sides.columns.stride);
+    for segment in tile.segments {
+        let Lists { read, features: from, fixed, sums, .. } = lists;
+        places(tile, features, segment, from, fixed);
+        sums.clear();
+        sums.resize(coefficients.len() * WIDEST, 0.0);
+        let (beside, slope) = match kind {
+            LeafKind::Square => (Beside::Apart(fixed), -2.0),
+            LeafKind::Dot => (Beside::Planes, 1.0),
+        };
+        // SAFETY: as promised by the caller; there are WIDEST sums a coefficient.
+        unsafe { S::outer(read, from, beside, sums.as_mut_ptr(), run_of(segment)) };
+        for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| wanted[f]) {
+            let of = |r: usize| {
+                coefficients[r * width + k] * sums[(r * width + k) * WIDEST..][..WIDEST].iter().sum::<f64>()
+            };
+            to[f * stride + segment.column] += slope * (0..read.len()).map(of).sum::<f64>();
+        }
+    }
 }
 
 /// Where the rows of a leaf's features lie, pair k of the tile at entry k, and their values at the segment's column.

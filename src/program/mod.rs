@@ -33,7 +33,7 @@ use features::Features;
 use geometry::{Meeting, Sides};
 use lag::{Lags, next_id};
 use step::{Coefficient, PointMap, Step};
-use tile::{Adjoint, How, Output};
+use tile::{Adjoint, Asking, How, Output};
 
 /// Steps over planes with what they need.
 #[derive(Debug, Clone)]
@@ -259,6 +259,7 @@ impl Program {
             lag::values(parts, self.how, theta, (self.id, lags), scratch);
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
+        let points = Asking::both(points);
         tile::pullback(code, self.how, theta, area, Both::Same, job, gradient, points, scratch, threads);
         let (rows, to) = (&scratch.rows, &scratch.row_adjoint);
         features::backward(&code.maps, &x.points, theta, rows, to, gradient, dx);
@@ -288,7 +289,7 @@ impl Program {
         let code = &self.code;
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
         scratch.columns.compute(&code.maps, code.features, &z.points, theta);
-        let (area, points) = (Area::all(x.n(), z.n()), dx.is_some() || dz.is_some());
+        let (area, points) = (Area::all(x.n(), z.n()), Asking { rows: dx.is_some(), columns: dz.is_some() });
         let job = Adjoint::Given(&adjoint);
         tile::pullback(code, self.how, theta, area, Both::Different, job, gradient, points, scratch, threads);
         let (rows, columns) = (&scratch.rows, &scratch.columns);
@@ -316,7 +317,7 @@ impl Program {
         let code = &self.code;
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
         let fill = |_: usize, i: usize, out: &mut [f64]| out.copy_from_slice(&adjoint[i..i + out.len()]);
-        let (area, points, job) = (Area::diagonal(x.n()), dx.is_some(), Adjoint::Given(&fill));
+        let (area, points, job) = (Area::diagonal(x.n()), Asking::both(dx.is_some()), Adjoint::Given(&fill));
         tile::pullback(code, self.how, theta, area, Both::Paired, job, gradient, points, scratch, Threads::One);
         features::backward(&code.maps, &x.points, theta, &scratch.rows, &scratch.row_adjoint, gradient, dx);
         Ok(())

@@ -12,7 +12,13 @@ pub(super) enum Beside<'a> {
     Scaled(&'a [f64]),
     /// (b[i] − fixed[i])², for squares of their differences
     Squared(&'a [f64]),
+    /// b[i] − fixed[i], for the slopes of those
+    Apart(&'a [f64]),
 }
+
+const PLAIN: u8 = 0;
+const SQUARED: u8 = 1;
+const APART: u8 = 2;
 
 /// gradient[(r, i)] += Σ over pairs of a[r] b[i], lane by lane; `gradient` has WIDEST lanes an entry, row after row.
 ///
@@ -34,14 +40,18 @@ pub(super) unsafe fn outer<S: Simd>(
         ($r:literal, $c:literal, $u:literal, $i:ident) => {{
             let (a, b, to) = (&a[r..], &b[$i..], gradient.add((r * width + $i) * WIDEST));
             match beside {
-                Beside::Planes => outer_block::<S, $r, $c, $u, false>(a, b, [0.0; $c], [1.0; $c], to, width, run),
+                Beside::Planes => outer_block::<S, $r, $c, $u, PLAIN>(a, b, [0.0; $c], [1.0; $c], to, width, run),
                 Beside::Scaled(f) => {
                     let scale = std::array::from_fn(|c| f[$i + c]);
-                    outer_block::<S, $r, $c, $u, false>(a, b, [0.0; $c], scale, to, width, run)
+                    outer_block::<S, $r, $c, $u, PLAIN>(a, b, [0.0; $c], scale, to, width, run)
                 }
                 Beside::Squared(f) => {
                     let fixed = std::array::from_fn(|c| f[$i + c]);
-                    outer_block::<S, $r, $c, $u, true>(a, b, fixed, [1.0; $c], to, width, run)
+                    outer_block::<S, $r, $c, $u, SQUARED>(a, b, fixed, [1.0; $c], to, width, run)
+                }
+                Beside::Apart(f) => {
+                    let fixed = std::array::from_fn(|c| f[$i + c]);
+                    outer_block::<S, $r, $c, $u, APART>(a, b, fixed, [1.0; $c], to, width, run)
                 }
             }
             $i += $c;
@@ -86,7 +96,7 @@ pub(super) unsafe fn outer<S: Simd>(
 // Indices, not iterators: three arrays go along together.
 #[allow(clippy::needless_range_loop)]
 #[inline(always)]
-unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, const SQUARE: bool>(
+unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, const MAKE: u8>(
     a: &[*const f64],
     b: &[*const f64],
     fixed: [f64; C],
@@ -105,9 +115,11 @@ unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, c
                 let mut y = [S::splat(0.0); C];
                 for (c, y) in y.iter_mut().enumerate() {
                     *y = S::load(b[c].wrapping_add($k));
-                    if SQUARE {
-                        let t = S::sub(*y, S::splat(fixed[c]));
-                        *y = S::mul(t, t);
+                    if MAKE != PLAIN {
+                        *y = S::sub(*y, S::splat(fixed[c]));
+                    }
+                    if MAKE == SQUARED {
+                        *y = S::mul(*y, *y);
                     }
                 }
                 for r in 0..R {

@@ -51,6 +51,7 @@ pub(super) struct Lists {
     pub tables: Vec<*const f64>,
     pub fixed: Vec<f64>,
     pub scaled: Vec<f64>,
+    pub sums: Vec<f64>,
 }
 
 // SAFETY: the pointers are rewritten before each use and never outlive a call.

@@ -110,10 +110,23 @@ pub(super) enum Adjoint<'a> {
     Tables(&'a [f64], usize),
 }
 
+/// Whose points want a gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asking {
+    pub rows: bool,
+    pub columns: bool,
+}
+
+impl Asking {
+    pub fn both(asking: bool) -> Self {
+        Self { rows: asking, columns: asking }
+    }
+}
+
 /// What is done with each tile.
 enum Job<'a> {
     Values(&'a Output),
-    Pullback { adjoint: Adjoint<'a>, points: bool },
+    Pullback { adjoint: Adjoint<'a>, points: Asking },
 }
 
 struct GroupWork<'a> {
@@ -144,15 +157,15 @@ impl Work for GroupWork<'_> {
             gradient.clear();
             gradient.resize(self.code.coefficients.len() * WIDEST, 0.0);
             table_adjoint.clear_to(self.tables.values.len());
-            let wanted = *points || self.code.trained.contains(&true);
+            let trained = self.code.trained.contains(&true);
             row_adjoint.clear();
-            row_adjoint.resize(if wanted { self.rows.values.len() } else { 0 }, 0.0);
+            row_adjoint.resize(if trained || points.rows { self.rows.values.len() } else { 0 }, 0.0);
             column_adjoint.clear();
-            let two = wanted && self.both == Both::Different;
+            let two = (trained || points.rows || points.columns) && self.both == Both::Different;
             column_adjoint.resize(if two { self.columns.values.len() } else { 0 }, 0.0);
         }
         // Which features want adjoints: all where the points do, else those with a trained parameter.
-        let points = matches!(self.job, Job::Pullback { points: true, .. });
+        let points = matches!(self.job, Job::Pullback { points, .. } if points.rows || points.columns);
         let wanted: Vec<bool> = self.code.trained.iter().map(|&t| t || points).collect();
         let mut cursor = Cursor::new(self.group, sides.meeting, self.tile);
         while let Some(len) = cursor.next_tile(segments, S::LANES) {
@@ -190,10 +203,12 @@ impl Work for GroupWork<'_> {
                                 padding.fill(0.0);
                             }
                         }
-                        let features = (!row_adjoint.is_empty()).then(|| FeatureAdjoints {
-                            rows: row_adjoint,
-                            columns: (!column_adjoint.is_empty()).then_some(column_adjoint.as_mut_slice()),
-                        });
+                        let features = match (row_adjoint.is_empty(), column_adjoint.is_empty()) {
+                            (true, true) => None,
+                            (false, true) => Some(FeatureAdjoints::Same(row_adjoint)),
+                            (false, false) => Some(FeatureAdjoints::Both(row_adjoint, column_adjoint)),
+                            (true, false) => Some(FeatureAdjoints::Columns(column_adjoint)),
+                        };
                         let mut sinks =
                             Sinks { coefficients: gradient, wanted: &wanted, features, tables: table_adjoint };
                         pass::reverse::<S>(&tile, &planes, lists, &mut sinks);
@@ -267,7 +282,7 @@ pub(super) fn pullback(
     both: Both,
     adjoint: Adjoint,
     gradient: &mut [f64],
-    points: bool,
+    points: Asking,
     scratch: &mut Scratch,
     threads: Threads,
 ) {
