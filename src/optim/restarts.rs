@@ -105,6 +105,10 @@ pub fn best(outcomes: &[Outcome]) -> Result<usize> {
     let first = rank(outcomes.iter()).into_iter().next().filter(|&i| outcomes[i].value.is_finite());
     first.ok_or_else(|| {
         let last = outcomes.last().map_or_else(|| "there was no start".into(), |outcome| outcome.stop.to_string());
-        ErrorKind::NoRestartSucceeded { tried: outcomes.len(), last }.into()
+        let error = Error::new(ErrorKind::NoRestartSucceeded { tried: outcomes.len(), last });
+        error.with_hint(match outcomes.iter().any(|outcome| outcome.stop == Stop::Time) {
+            true => "allow more time",
+            false => "give other starting values, or a larger noise to start from",
+        })
     })
 }

@@ -384,6 +384,15 @@ fn check_pullbacks(kernel: &Kernel, d: usize, program: &Program, theta: &[f64], 
         for (a, b) in again.iter().zip(g0.iter()) {
             assert!((a - b).abs() <= 1e-10 * size, "{what}: gradient depends on what else is asked: {a} {b}");
         }
+        // And the columns' gradient is the same where nobody asks for the rows'.
+        let (mut again, mut alone) = (vec![0.0; theta.len()], vec![0.0; m * d]);
+        program
+            .pullback_cross(theta, (x, z), fill, &mut again, (None, Some(&mut alone)), scratch, Threads::One)
+            .unwrap();
+        let size = g1.iter().chain(&dz).fold(1.0f64, |m, v| m.max(v.abs()));
+        for (a, b) in again.iter().chain(&alone).zip(g1.iter().chain(&dz)) {
+            assert!((a - b).abs() <= 1e-10 * size, "{what}: gradient of columns alone: {a} {b}");
+        }
     }
     let size = value(theta, x, z).iter().fold(1.0f64, |m, v| m.max(v.abs()));
     let compare = |ours: f64, plus: f64, minus: f64, h: f64, name: String| {

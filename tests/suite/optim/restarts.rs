@@ -141,5 +141,9 @@ fn restarts_that_all_fail_are_an_error_with_a_reason() {
     let error = best(&found).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NoRestartSucceeded { tried: 10, .. }));
     assert!(error.to_string().contains("not finite at the start"), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("starting values")), "{error:?}");
     assert!(best(&[]).is_err());
+    let late = Restarts { limits: Limits { time: Some(Duration::ZERO), ..Limits::default() }, ..Restarts::default() };
+    let error = best(&late.run(starts(), |_| valleys(3), |_| ()).unwrap()).unwrap_err();
+    assert_eq!(error.hint(), Some("allow more time"), "{error:?}");
 }
