@@ -13,6 +13,8 @@ const EXACT_ROWS: usize = 2500;
 const INDUCING: usize = 1000;
 /// Rows of the exact fit that a sparse one starts from.
 pub(super) const START: usize = 800;
+/// The most rows whose weights in the mean are found from their whole covariance after a sparse fit: at most some seconds.
+const WEIGHED_ROWS: usize = 12_000;
 /// Rows of a chunk, at most.
 const CHUNK: usize = 8192;
 
@@ -50,6 +52,8 @@ pub struct Plan {
     pub method: Method,
     /// Inducing points; nought where there are none.
     pub inducing: usize,
+    /// Do means come from the weights of all rows, once a sparse fit has found the kernel?
+    pub weighs_rows: bool,
     /// Bytes it will take, beyond the table itself.
     pub memory: usize,
     /// Why this method, where it was chosen and not asked for.
@@ -119,7 +123,13 @@ impl Fit {
                 Method::Iterative => (0, Iterative::memory(n, Effort::default()) + Exact::memory(START.min(n))),
                 _ => (0, exact),
             };
-            Plan { method, inducing, memory, why }
+            Plan { method, inducing, weighs_rows: false, memory, why }
+        };
+        // After the fit, one factor of the whole covariance; none of it where somebody asked for the sparse method itself.
+        let weighed = |plan: Plan| {
+            let memory = plan.memory.max(Exact::memory(n));
+            let weighs_rows = n <= WEIGHED_ROWS && free.is_none_or(|free| memory <= free);
+            if weighs_rows { Plan { weighs_rows, memory, ..plan } } else { plan }
         };
         if self.inducing.is_some() && matches!(self.method, Method::Exact | Method::Iterative) {
             return Err(Error::option("inducing", format!("the {} method has none", self.method.name())));
@@ -148,7 +158,7 @@ impl Fit {
             plan(Method::Sparse, Some(why))
         } else if n > EXACT_ROWS {
             let why = format!("{n} rows, and beyond {EXACT_ROWS} an evaluation of the exact one takes seconds");
-            plan(Method::Sparse, Some(why))
+            weighed(plan(Method::Sparse, Some(why)))
         } else {
             plan(Method::Exact, Some(format!("{n} rows, at most {EXACT_ROWS}")))
         })
@@ -164,7 +174,7 @@ impl Fit {
         let inducing = self.inducing.unwrap_or(default_inducing(n));
         let memory = Sparse::memory(n, inducing, chunk) + Exact::memory(START.min(n));
         let why = (self.method == Method::Auto).then(|| "the rows stay in their file".to_string());
-        Ok(Plan { method: Method::Sparse, inducing, memory, why })
+        Ok(Plan { method: Method::Sparse, inducing, weighs_rows: false, memory, why })
     }
 
     /// Bytes that fitting n rows of d columns by the exact method takes, and what decides it.
@@ -195,6 +205,19 @@ mod tests {
         let beyond = auto(EXACT_ROWS + 1, all);
         assert_eq!((beyond.method, beyond.inducing), (Method::Sparse, 830));
         assert!(beyond.why.unwrap().contains("2501 rows"));
+    }
+
+    #[test]
+    fn rows_are_weighed_where_there_is_room_and_nobody_asked_otherwise() {
+        let (all, room) = (usize::MAX, Fit::new(Kernel::rbf()).memory(10_000, 4));
+        assert!(auto(WEIGHED_ROWS, all).weighs_rows && !auto(WEIGHED_ROWS + 1, all).weighs_rows);
+        let plan = auto(10_000, room);
+        assert!(plan.weighs_rows && plan.memory == Exact::memory(10_000));
+        assert!(!auto(10_000, room - 1).weighs_rows && auto(10_000, room - 1).memory < plan.memory);
+        let asked = |fit: Fit| fit.memory_limit(all).plan_for(10_000, 4, false).unwrap();
+        assert!(!asked(Fit::new(Kernel::rbf()).method(Method::Sparse)).weighs_rows);
+        assert!(!asked(Fit::new(Kernel::rbf()).inducing(500)).weighs_rows);
+        assert!(!auto(EXACT_ROWS, all).weighs_rows);
     }
 
     #[test]

@@ -13,7 +13,8 @@ use super::problem::Problem;
 use super::{Fit, Model, Step, Watch};
 use crate::data::{Dataset, Points};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::{InMemory, Jitter, LeaveOneOut, Placing, Process, Rows, Sparse, SparsePosterior};
+use crate::gp::SparsePosterior;
+use crate::gp::{InMemory, IterativePosterior, Jitter, LeaveOneOut, Placing, Posterior, Process, Rows, Sparse};
 use crate::gp::{check_inducing, count_distinct, place_inducing, sample};
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Limits, Outcome, Start, Stop};
@@ -43,6 +44,8 @@ pub(super) struct Source<'a> {
     pub rows: &'a dyn Rows,
     /// Number of rows; where some may be dropped on reading, the most there can be.
     pub n: usize,
+    /// All of them, where their weights in the mean are wanted.
+    pub weighed: Option<(&'a Points, &'a [f64])>,
     /// Some of them, which are fitted exactly to begin with; also names, scaling and notes.
     pub some: Problem,
 }
@@ -58,8 +61,10 @@ impl Fit {
     ) -> Result<Model> {
         // Equal rows need not be merged here.
         let problem = Problem { link: self.link, ..Problem::new(data, self.standardize, self.noise, false)? };
-        let rows = InMemory::new(problem.x.points(), &problem.y)?;
-        let source = Source { rows: &rows, n: problem.n(), some: self.some_of(&problem)? };
+        let all = (problem.x.points(), &problem.y[..]);
+        let rows = InMemory::new(all.0, all.1)?;
+        let weighed = plan.weighs_rows.then_some(all);
+        let source = Source { rows: &rows, n: problem.n(), weighed, some: self.some_of(&problem)? };
         self.train(source, plan, clock, observer)
     }
 
@@ -155,14 +160,14 @@ impl Fit {
         if m > FEW && count_distinct(&x) >= FEW {
             let z = placed(&raw, &source.some, FEW)?;
             let rows = InMemory::new(&x, &y)?;
-            let part = Source { rows: &rows, n: x.n(), some: source.some.clone() };
+            let part = Source { rows: &rows, n: x.n(), weighed: None, some: source.some.clone() };
             raw = self.climbed(&part, kernel, program, raw, &z, FEW_ITERATIONS, clock)?;
         }
         if source.n > MANY {
             let z = placed(&raw, &source.some, m)?;
             let (x, y) = sample(source.rows, PART.max(2 * m), self.seed)?;
             let rows = InMemory::new(&x, &y)?;
-            let part = Source { rows: &rows, n: x.n(), some: source.some.clone() };
+            let part = Source { rows: &rows, n: x.n(), weighed: None, some: source.some.clone() };
             let iterations = self.iterations.unwrap_or(ITERATIONS).min(ITERATIONS);
             raw = self.climbed(&part, kernel, program, raw, &z, iterations, clock)?;
             source.some.notes.push(format!("parameters found from {} rows before the bound of all", x.n()));
@@ -290,10 +295,26 @@ impl Fit {
         if posterior.n() < source.n {
             problem.notes.push(format!("{} rows with missing cells dropped", source.n - posterior.n()));
         }
-        let ended = Ended { kernel, noise, outcome, evidence: posterior.bound(), jitter: posterior.jitter() };
+        let whole = source.weighed.filter(|_| !matches!(outcome.stop, Stop::Interrupted | Stop::Time));
+        let weighed = whole.and_then(|all| Some((all.0, weights_of_rows(&kernel, noise, all)?)));
+        if let Some((x, _)) = &weighed {
+            problem.notes.push(format!(
+                "means come from the weights of all {} rows, variances and leave-one-out scores from the inducing points",
+                x.n()
+            ));
+        }
         let scores = score(&problem, &posterior, source.rows)?;
-        let x = Points::from_values(0, d, vec![])?;
-        Ok(self.single("sparse", &problem, ended, &scores, x, Process::Sparse(Box::new(posterior)), clock))
+        let ended = Ended { kernel, noise, outcome, evidence: posterior.bound(), jitter: posterior.jitter() };
+        let (x, process) = match weighed {
+            Some((x, alpha)) => {
+                let (theta, x) = (ended.kernel.values(), x.clone());
+                let program = Program::compile(&ended.kernel, d)?;
+                let process = IterativePosterior::from_weights(program, theta, &x, alpha, posterior)?;
+                (x, Process::Iterative(Box::new(process)))
+            }
+            None => (Points::from_values(0, d, vec![])?, Process::Sparse(Box::new(posterior))),
+        };
+        Ok(self.single("sparse", &problem, ended, &scores, x, process, clock))
     }
 
     /// How many raw numbers belong to kernel and noise, and their values at the end.
@@ -354,6 +375,14 @@ pub(super) struct Ended {
     pub outcome: Outcome,
     pub evidence: f64,
     pub jitter: f64,
+}
+
+/// The weights of all rows in the mean, under the kernel that the bound has found; none where their covariance is singular
+/// but for jitter. Means by them are a little better than those by inducing points, and the kernel is known by now.
+fn weights_of_rows(kernel: &Kernel, noise: f64, (x, y): (&Points, &[f64])) -> Option<Vec<f64>> {
+    let program = Program::compile(kernel, x.d()).ok()?;
+    let whole = Posterior::new(program, kernel.values(), noise, x.clone(), y.to_vec(), None).ok()?;
+    (whole.jitter() == 0.0).then(|| whole.alpha().to_vec())
 }
 
 /// Leave-one-out scores of a sparse process.

@@ -51,6 +51,6 @@ impl Fit {
         let some = sample(&rows, START, self.seed)?;
         self.check_options(some.1.len())?;
         let some = Problem::of_stream(stream, &scaling, some, self.noise)?;
-        self.train(Source { rows: &rows, n: rows.n(), some }, &plan, clock, &observer)
+        self.train(Source { rows: &rows, n: rows.n(), weighed: None, some }, &plan, clock, &observer)
     }
 }

@@ -3,7 +3,7 @@
 use crate::kit::{random_points, rng};
 use covary::data::{Choice, ReadOptions, Stream};
 use covary::fit::{Method, Model};
-use covary::gp::{InMemory, Jitter, SparsePosterior};
+use covary::gp::{InMemory, Jitter, Posterior, SparsePosterior};
 use covary::linalg::{Cholesky, Matrix};
 use covary::program::{Inputs, Program, Scratch};
 use covary::{Dataset, ErrorKind, Fit, Kernel, Points, Threads};
@@ -166,11 +166,30 @@ fn what_cannot_be_fitted_sparsely_is_said_and_what_can_be_adjusted_is_noted() {
 }
 
 #[test]
-fn auto_says_why_it_is_sparse() {
-    let many = fit().iterations(2).run(&data(2501, 6)).unwrap();
-    assert_eq!(many.account().method, "sparse");
-    assert!(many.account().notes.iter().any(|n| n.contains("2501 rows")), "{:?}", many.account().notes);
-    assert_eq!(fit().run(&data(60, 6)).unwrap().account().method, "exact");
+fn auto_says_why_it_is_sparse_and_weighs_all_rows() {
+    let data = data(2501, 6);
+    let many = fit().iterations(2).run(&data).unwrap();
+    assert_eq!((many.account().method.as_str(), many.n()), ("sparse", 2501));
+    let notes = &many.account().notes;
+    assert!(notes.iter().any(|n| n.contains("2501 rows, and beyond")), "{notes:?}");
+    assert!(notes.iter().any(|n| n.contains("weights of all 2501 rows")), "{notes:?}");
+    assert_eq!(fit().run(&self::data(60, 6)).unwrap().account().method, "exact");
+    // Means are those of the whole covariance under the kernel that was found; variances are nearly.
+    let (member, x) = (&many.members()[0], random_points(80, 2, 8));
+    let (scaling, kernel) = (member.scaling(), member.kernel().bind_to(2).unwrap());
+    let noise = (many.account().noise_sd / scaling.target_width()).powi(2);
+    let (rows, y) = (scaling.points(data.x()).unwrap(), scaling.target(data.y()));
+    let program = Program::compile(&kernel, 2).unwrap();
+    let whole = Posterior::new(program, kernel.values(), noise, rows, y, None).unwrap();
+    let (said, theirs) = (many.predict(&x).unwrap(), whole.predict(&scaling.points(&x).unwrap()).unwrap());
+    for i in 0..80 {
+        let mean = scaling.mean(theirs.mean[i]);
+        assert!((said.mean[i] - mean).abs() < 1e-7 * scaling.target_width(), "{} {mean}", said.mean[i]);
+        let (mine, whole) = (said.variance_f[i], scaling.variance(theirs.variance_f[i]));
+        assert!((mine / whole - 1.0).abs() < 0.02, "{mine} {whole}");
+    }
+    let again = Model::from_bytes(&many.to_bytes().unwrap(), Path::new("m")).unwrap();
+    assert_eq!(again.predict(&x).unwrap(), said);
 }
 
 fn table(data: &Dataset) -> tempfile::NamedTempFile {
