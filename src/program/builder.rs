@@ -161,11 +161,16 @@ impl Builder {
         for map in self.maps.iter().filter(|m| m.kind.is_trained()) {
             trained[map.first..map.first + map.kind.width()].fill(true);
         }
+        let mut read = vec![false; self.planes];
+        kept.iter_mut().for_each(|step| step.inputs_mut().iter().for_each(|(p, _)| read[*p] = true));
+        let needed = |step: &Step| step.is_read_back() || step.outputs().any(|p| read[p]);
+        let needed = kept.iter().rposition(needed).map_or(0, |last| last + 1);
         Code {
             maps: self.maps,
             features: self.features,
             trained,
             coefficients: self.coefficients,
+            needed,
             work: kept.iter().map(Step::work).sum(),
             steps: kept,
             slots,

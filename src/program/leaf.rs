@@ -4,6 +4,7 @@ use super::geometry::{self, FeatureAdjoints, Meeting, Segment};
 use super::lanes::{Layer, Loops, Run, Start, Then, WIDEST, Weights};
 use super::outer::Beside;
 use super::pass::{Lists, Sinks, Tile, pointers, row_adjoints, start_of, then};
+use super::places::Of;
 use super::planes::Layout;
 use super::step::{Base, LeafKind, Step};
 
@@ -14,27 +15,26 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
     tile: &Tile,
     step: &Step,
     planes: &Layout,
+    of: Of,
     lists: &mut Lists,
 ) {
-    let Step::Leaf { kind, features, out, rows, coefficients, base, products } = step else { return };
+    let Step::Leaf { kind, features, rows, coefficients, base, .. } = step else { return };
     if tile.sides.meeting == Meeting::Pairwise {
         return pairwise(tile, planes, step);
     }
-    pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
-    pointers(products.iter().map(|&p| planes.value(p)), &mut lists.products);
     if let Base::Tables(first) = base {
         pointers((0..*rows).map(|r| tile.tables.feature(first + r).as_ptr()), &mut lists.tables);
     }
     let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
     for segment in tile.segments {
-        let Lists { write, products, features: from, fixed, scaled, tables, .. } = lists;
+        let Lists { features: from, fixed, scaled, tables, .. } = lists;
         places(tile, features, segment, from, fixed);
         let mut layer = Layer {
             weights: Weights { at: c.as_ptr(), row_step: features.len(), input_step: 1 },
             inputs: from,
-            outputs: write,
+            outputs: of.outputs,
             start: start_of(*base, tile.coefficients),
-            then: then::<SLOPES>(products),
+            then: then::<SLOPES>(of.products),
             run: run_of(segment),
         };
         if let Base::Tables(_) = base {
@@ -66,6 +66,7 @@ pub(super) unsafe fn reverse<S: Loops>(
     tile: &Tile,
     step: &Step,
     planes: &Layout,
+    of: Of,
     lists: &mut Lists,
     sinks: &mut Sinks,
 ) {
@@ -74,9 +75,9 @@ pub(super) unsafe fn reverse<S: Loops>(
     let whole = Run { from: 0, to: tile.len };
     // SAFETY: as promised by the caller.
     unsafe {
-        row_adjoints::<S>(planes, *out..out + rows, products, *base, grad, tile.len, &mut lists.read);
+        row_adjoints::<S>(planes, *out, products, *base, grad, tile.len, of.adjoints);
         for segment in tile.segments {
-            let Lists { read, features: from, fixed, .. } = lists;
+            let (read, Lists { features: from, fixed, .. }) = (of.adjoints, &mut *lists);
             places(tile, features, segment, from, fixed);
             let (grad, run) = (grad.add(coefficients * WIDEST), run_of(segment));
             match (tile.sides.meeting, kind) {
@@ -86,14 +87,14 @@ pub(super) unsafe fn reverse<S: Loops>(
             }
         }
         if let Base::Tables(first) = base {
-            for (r, adjoint) in lists.read.iter().enumerate() {
+            for (r, adjoint) in of.adjoints.iter().enumerate() {
                 add_to_table::<S>(tile, *adjoint, first + r, sinks.tables);
             }
         }
         let Some(to) = &mut sinks.features else { return };
         if let (FeatureAdjoints::Columns(to), Meeting::Cross) = (&mut *to, tile.sides.meeting) {
             let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
-            return columns_alone::<S>(tile, *kind, features, c, lists, sinks.wanted, to);
+            return columns_alone::<S>(tile, *kind, features, (c, of.adjoints), lists, sinks.wanted, to);
         }
         for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| sinks.wanted[f]) {
             // The adjoint of atom k: Σ c[r][k] adjoint[r]
@@ -101,7 +102,7 @@ pub(super) unsafe fn reverse<S: Loops>(
             let spare = planes.spare();
             S::affine(Layer {
                 weights: Weights { at, row_step: 1, input_step: features.len() },
-                inputs: &lists.read,
+                inputs: of.adjoints,
                 outputs: &[spare],
                 start: Start::Zero,
                 then: Then::Store,
@@ -144,14 +145,14 @@ unsafe fn columns_alone<S: Loops>(
     tile: &Tile,
     kind: LeafKind,
     features: &[usize],
-    coefficients: &[f64],
+    (coefficients, read): (&[f64], &[*const f64]),
     lists: &mut Lists,
     wanted: &[bool],
     to: &mut [f64],
 ) {
     let (width, stride) = (features.len(), tile.sides.columns.stride);
     for segment in tile.segments {
-        let Lists { read, features: from, fixed, sums, .. } = lists;
+        let Lists { features: from, fixed, sums, .. } = lists;
         places(tile, features, segment, from, fixed);
         sums.clear();
         sums.resize(coefficients.len() * WIDEST, 0.0);

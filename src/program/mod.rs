@@ -11,6 +11,7 @@ mod lanes;
 mod leaf;
 mod outer;
 mod pass;
+mod places;
 mod planes;
 mod portable;
 mod primitives;
@@ -44,6 +45,8 @@ struct Code {
     trained: Vec<bool>,
     coefficients: Vec<Coefficient>,
     steps: Vec<Step>,
+    /// How many of them a reverse pass needs: not the last, whose values nothing reads.
+    needed: usize,
     /// Multiplications a pair, roughly.
     work: usize,
     slots: planes::Slots,

@@ -5,6 +5,7 @@ use super::geometry::{self, FeatureAdjoints, Segment, Sides};
 use super::lanes::{self, Layer, Loops, Run, Start, Then, WIDEST, Weights};
 use super::leaf;
 use super::outer::Beside;
+use super::places::Places;
 use super::planes::Layout;
 use super::profile;
 use super::step::{Base, Part, Step};
@@ -13,6 +14,8 @@ use super::step::{Base, Part, Step};
 #[derive(Clone, Copy)]
 pub(super) struct Tile<'a> {
     pub steps: &'a [Step],
+    /// Steps that come before a reverse pass.
+    pub needed: usize,
     /// Values of the coefficients.
     pub coefficients: &'a [f64],
     pub sides: Sides<'a>,
@@ -41,12 +44,9 @@ pub(super) fn pointers<T>(planes: impl Iterator<Item = T>, into: &mut Vec<T>) {
     into.extend(planes);
 }
 
-/// Lists of planes, kept between steps so that nothing is allocated in the loop.
+/// Lists of what a segment needs, kept between steps so that nothing is allocated in the loop.
 #[derive(Default)]
 pub(super) struct Lists {
-    pub read: Vec<*const f64>,
-    pub write: Vec<*mut f64>,
-    pub products: Vec<*mut f64>,
     pub features: Vec<*const f64>,
     pub tables: Vec<*const f64>,
     pub fixed: Vec<f64>,
@@ -62,31 +62,34 @@ unsafe impl Send for Lists {}
 /// # Safety
 /// Instructions of `S` are enabled; planes are reserved for the program; segments lie within the sides.
 #[inline(always)]
-pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(tile: &Tile, planes: &Layout, lists: &mut Lists) {
+pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
+    tile: &Tile,
+    planes: &Layout,
+    places: &Places,
+    lists: &mut Lists,
+) {
     let len = tile.len;
     let whole = Run { from: 0, to: len };
-    for step in tile.steps {
+    let steps = if SLOPES { &tile.steps[..tile.needed] } else { tile.steps };
+    for (i, step) in steps.iter().enumerate() {
         // SAFETY: plane numbers come from the compiler; outputs are never inputs.
         unsafe {
             match step {
                 Step::Atom { atom, out } => {
                     geometry::forward::<S>(*atom, &tile.sides, tile.segments, planes.value(*out))
                 }
-                Step::Affine { inputs, out, rows, coefficients, base, products, .. } => {
-                    pointers(inputs.iter().map(|&i| planes.value(i).cast_const()), &mut lists.read);
-                    pointers((*out..out + rows).map(|r| planes.value(r)), &mut lists.write);
-                    pointers(products.iter().map(|&p| planes.value(p)), &mut lists.products);
-                    let at = tile.coefficients.as_ptr();
+                Step::Affine { coefficients, base, .. } => {
+                    let (at, of) = (tile.coefficients.as_ptr(), places.of(i));
                     S::affine(Layer {
-                        weights: Weights { at: at.add(*coefficients), row_step: inputs.len(), input_step: 1 },
-                        inputs: &lists.read,
-                        outputs: &lists.write,
+                        weights: Weights { at: at.add(*coefficients), row_step: of.inputs.len(), input_step: 1 },
+                        inputs: of.inputs,
+                        outputs: of.outputs,
                         start: start_of(*base, tile.coefficients),
-                        then: then::<SLOPES>(&lists.products),
+                        then: then::<SLOPES>(of.products),
                         run: whole,
                     });
                 }
-                Step::Leaf { .. } => leaf::forward::<S, SLOPES>(tile, step, planes, lists),
+                Step::Leaf { .. } => leaf::forward::<S, SLOPES>(tile, step, planes, places.of(i), lists),
                 Step::Profile { profile, shape, input, out, slope, .. } => {
                     let p = profile::Planes {
                         s: planes.value(*input),
@@ -173,11 +176,17 @@ macro_rules! give {
 /// # Safety
 /// As [`forward`].
 #[inline(always)]
-pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &Layout, lists: &mut Lists, sinks: &mut Sinks) {
+pub(super) unsafe fn reverse<S: Loops>(
+    tile: &Tile,
+    planes: &Layout,
+    places: &Places,
+    lists: &mut Lists,
+    sinks: &mut Sinks,
+) {
     let len = tile.len;
     let whole = Run { from: 0, to: len };
     let grad = sinks.coefficients.as_mut_ptr();
-    for step in tile.steps.iter().rev() {
+    for (at, step) in tile.steps.iter().enumerate().rev() {
         // SAFETY: as in forward.
         unsafe {
             match step {
@@ -188,23 +197,20 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &Layout, lists: &mut
                         geometry::backward::<S>(*atom, &tile.sides, tile.segments, planes.adjoint(*out), to);
                     }
                 }
-                Step::Affine { inputs, fresh, out, rows, coefficients, base, products } => {
+                Step::Affine { inputs, fresh, out, coefficients, base, products, .. } => {
                     // ∂c = adjoint · inputᵀ
-                    row_adjoints::<S>(planes, *out..out + rows, products, *base, grad, len, &mut lists.read);
-                    let adjoints = lists.read.len();
-                    lists.read.extend(inputs.iter().map(|&i| planes.value(i).cast_const()));
-                    let (a, b) = lists.read.split_at(adjoints);
-                    S::outer(a, b, Beside::Planes, grad.add(coefficients * WIDEST), whole);
+                    let of = places.of(at);
+                    row_adjoints::<S>(planes, *out, products, *base, grad, len, of.adjoints);
+                    S::outer(of.adjoints, of.inputs, Beside::Planes, grad.add(coefficients * WIDEST), whole);
                     // ∂input = cᵀ · adjoint, in runs of inputs that are all fresh or all not
-                    pointers(inputs.iter().map(|&i| planes.adjoint(i)), &mut lists.write);
                     let at = tile.coefficients.as_ptr().add(*coefficients);
                     let mut i = 0;
                     while i < inputs.len() {
                         let run = fresh[i..].iter().take_while(|&&f| f == fresh[i]).count();
                         S::affine(Layer {
                             weights: Weights { at: at.add(i), row_step: 1, input_step: inputs.len() },
-                            inputs: a,
-                            outputs: &lists.write[i..i + run],
+                            inputs: of.adjoints,
+                            outputs: &of.into[i..i + run],
                             start: if fresh[i] { Start::Zero } else { Start::Keep },
                             then: Then::Store,
                             run: whole,
@@ -212,7 +218,7 @@ pub(super) unsafe fn reverse<S: Loops>(tile: &Tile, planes: &Layout, lists: &mut
                         i += run;
                     }
                 }
-                Step::Leaf { .. } => leaf::reverse::<S>(tile, step, planes, lists, sinks),
+                Step::Leaf { .. } => leaf::reverse::<S>(tile, step, planes, places.of(at), lists, sinks),
                 Step::Profile { profile, shape, input, fresh, out, slope } => {
                     let (adjoint, target) = (planes.adjoint(*out), planes.adjoint(*input));
                     if let (Some(shape), true) = (shape, *fresh) {
@@ -347,20 +353,19 @@ unsafe fn split_products<S: Loops>(
 #[inline(always)]
 pub(super) unsafe fn row_adjoints<S: Loops>(
     planes: &Layout,
-    rows: std::ops::Range<usize>,
+    out: usize,
     products: &[usize],
     base: Base,
     gradient: *mut f64,
     len: usize,
-    into: &mut Vec<*const f64>,
+    adjoints: &[*const f64],
 ) {
-    pointers(rows.clone().map(|r| planes.adjoint(r).cast_const()), into);
     // SAFETY: as promised by the caller.
     unsafe {
         if !products.is_empty() {
-            split_products::<S>(planes, rows.start, products, base, gradient, len);
+            split_products::<S>(planes, out, products, base, gradient, len);
         } else if let Base::Bias(bias) = base {
-            for (r, a) in into.iter().enumerate() {
+            for (r, a) in adjoints.iter().enumerate() {
                 lanes::total::<S>(*a, gradient.add((bias + r) * WIDEST), len);
             }
         }

@@ -268,6 +268,14 @@ impl Step {
         }
     }
 
+    /// Does a reverse pass read what the step has written, even where no other step does?
+    pub fn is_read_back(&self) -> bool {
+        match self {
+            Step::Affine { products, .. } | Step::Leaf { products, .. } => !products.is_empty(),
+            _ => true,
+        }
+    }
+
     /// The planes it reads, each with its place for `fresh`, in the order in which the reverse pass writes adjoints.
     pub fn inputs_mut(&mut self) -> Vec<(usize, &mut bool)> {
         match self {

@@ -6,6 +6,7 @@ use super::features::Features;
 use super::geometry::{FeatureAdjoints, Segment};
 use super::lanes::{Loops, WIDEST};
 use super::pass::{self, Lists, Sinks, Tile};
+use super::places::Places;
 use super::planes::{Aligned, Planes, TILE};
 use super::simd::{self, Level, Work};
 use super::{Both, Code};
@@ -56,6 +57,7 @@ impl std::fmt::Debug for Scratch {
 #[derive(Default)]
 struct Room {
     planes: Planes,
+    places: Places,
     lists: Lists,
     segments: Vec<Segment>,
 }
@@ -149,9 +151,10 @@ impl Work for GroupWork<'_> {
     #[inline(always)]
     unsafe fn run<S: Loops>(self) {
         let sides = self.both.sides(self.rows, self.columns);
-        let Room { planes, lists, segments } = self.room;
+        let Room { planes, places, lists, segments } = self.room;
         let Sums { gradient, row_adjoint, column_adjoint, table_adjoint } = self.sums;
         let mut planes = planes.layout(&self.code.slots, matches!(self.job, Job::Pullback { .. }));
+        places.find(&self.code.steps, &planes);
         if let Job::Pullback { points, .. } = self.job {
             planes.silence();
             gradient.clear();
@@ -171,6 +174,7 @@ impl Work for GroupWork<'_> {
         while let Some(len) = cursor.next_tile(segments, S::LANES) {
             let tile = Tile {
                 steps: &self.code.steps,
+                needed: self.code.needed,
                 coefficients: self.coefficients,
                 sides,
                 segments,
@@ -181,14 +185,14 @@ impl Work for GroupWork<'_> {
             unsafe {
                 match self.job {
                     Job::Values(output) => {
-                        pass::forward::<S, false>(&tile, &planes, lists);
+                        pass::forward::<S, false>(&tile, &planes, places, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let values = planes.values(plane, len);
                             segments.iter().for_each(|s| output.write(o, s, &values[s.offset..]));
                         }
                     }
                     Job::Pullback { adjoint, .. } => {
-                        pass::forward::<S, true>(&tile, &planes, lists);
+                        pass::forward::<S, true>(&tile, &planes, places, lists);
                         for (o, &plane) in self.code.outputs.iter().enumerate() {
                             let to = planes.adjoints(plane, len);
                             for s in segments.iter() {
@@ -211,7 +215,7 @@ impl Work for GroupWork<'_> {
                         };
                         let mut sinks =
                             Sinks { coefficients: gradient, wanted: &wanted, features, tables: table_adjoint };
-                        pass::reverse::<S>(&tile, &planes, lists, &mut sinks);
+                        pass::reverse::<S>(&tile, &planes, places, lists, &mut sinks);
                     }
                 }
             }
