@@ -1,5 +1,6 @@
 //! Whether work may be spread over threads. Seen by every module, sees none.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// May the work be spread over threads? The result is the same to the bit.
@@ -32,29 +33,43 @@ impl Threads {
     }
 }
 
+thread_local! {
+    /// How much attended work this thread has under way.
+    static OWN: Cell<usize> = const { Cell::new(0) };
+}
+
 /// Does work while another thread of the pool stands by, if one is free.
 fn attended<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    let (done, owner) = (AtomicBool::new(false), rayon::current_thread_index());
+    let done = AtomicBool::new(false);
     let stand_by = || {
-        // The owner itself may come by here while it waits for something else: it must not wait for itself.
-        while !done.load(Ordering::Acquire) && rayon::current_thread_index() != owner {
+        // A thread may come by here while its own work waits for something else. It must not stand by then: not for
+        // itself, nor for another that may do the same.
+        while !done.load(Ordering::Acquire) && OWN.get() == 0 {
             if rayon::yield_now() != Some(rayon::Yield::Executed) {
                 std::thread::yield_now();
             }
         }
     };
     let work = || {
-        let _at_the_end = Finish(&done);
+        let _until_the_end = UnderWay::begin(&done);
         work()
     };
     rayon::join(work, stand_by).0
 }
 
-/// Says so when it goes out of scope, whether by a result or by a panic.
-struct Finish<'a>(&'a AtomicBool);
+/// Attended work; it is done when this goes out of scope, whether by a result or by a panic.
+struct UnderWay<'a>(&'a AtomicBool);
 
-impl Drop for Finish<'_> {
+impl<'a> UnderWay<'a> {
+    fn begin(done: &'a AtomicBool) -> Self {
+        OWN.set(OWN.get() + 1);
+        Self(done)
+    }
+}
+
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
+        OWN.set(OWN.get() - 1);
         self.0.store(true, Ordering::Release);
     }
 }
@@ -76,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_that_waits_elsewhere_does_not_stand_by_for_itself() {
+    fn who_waits_elsewhere_stands_by_for_nobody() {
         // Both threads of the pool are owners, so that nobody else takes what they leave; each then waits for a pool of
         // its own and looks for work at home meanwhile.
         let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().expect("threads");
