@@ -126,7 +126,10 @@ impl Watch {
         kept.best = kept.best.min(step.progress.best);
         kept.iterations.insert((stage.clone(), step.restart), step.progress.iteration as u64);
         self.bar.set_position(kept.iterations.values().sum());
-        self.bar.set_message(format!("log evidence {:.2}", -kept.best));
+        self.bar.set_message(match kept.best.is_finite() {
+            true => format!("log evidence {:.2}", -kept.best),
+            false => "getting ready".into(),
+        });
         kept.checkpoint.set(stage, step.restart, step.state);
         kept.save_now_and_then();
         ControlFlow::Continue(())

@@ -20,6 +20,7 @@ mod options;
 mod periodogram;
 mod problem;
 mod sparse;
+mod sparse_start;
 mod start;
 mod stream;
 mod warp;
@@ -117,7 +118,8 @@ pub struct Fit {
 pub struct Step<'a> {
     /// Which restart.
     pub restart: usize,
-    /// Where its optimiser stands; the value is the negative log marginal likelihood (with priors).
+    /// Where its optimiser stands; the value is the negative log marginal likelihood (with priors), infinite while a
+    /// sparse fit is looking for where to begin.
     pub progress: &'a Progress<'a>,
     /// All that is needed to go on from here.
     pub state: Option<&'a State>,

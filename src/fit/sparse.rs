@@ -7,17 +7,17 @@ use super::account::{self, Account, Scores};
 use super::candidate::{Candidate, Found};
 use super::contest::Winner;
 use super::member::Member;
-use super::method::{Plan, START};
+use super::method::Plan;
 use super::objective::Evidence;
 use super::problem::Problem;
+use super::sparse_start::{KERNEL_CHOSEN, POOL, tell};
 use super::{Fit, Model, Step, Watch};
 use crate::data::{Dataset, Points};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::SparsePosterior;
 use crate::gp::{InMemory, IterativePosterior, Jitter, LeaveOneOut, Placing, Posterior, Process, Rows, Sparse};
-use crate::gp::{check_inducing, count_distinct, place_inducing, sample};
+use crate::gp::{SparsePosterior, place_inducing, sample};
 use crate::kernel::Kernel;
-use crate::optim::{Bounds, Limits, Outcome, Start, Stop};
+use crate::optim::{Bounds, Limits, Outcome, Start, State, Stop};
 use crate::program::Program;
 use crate::threads::Threads;
 use std::cell::RefCell;
@@ -25,18 +25,12 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// The most iterations over all rows, unless another number is asked for.
-const ITERATIONS: usize = 100;
+pub(super) const ITERATIONS: usize = 100;
 /// The share of them after which inducing points are placed anew.
 const FIRST: f64 = 0.5;
-/// Rows among which inducing points are chosen.
-const POOL: usize = 10_000;
-/// Inducing points and iterations of the bound before: an evaluation takes a fifth of the time of one by a thousand.
-const FEW: usize = 300;
-const FEW_ITERATIONS: usize = 40;
 /// Beyond this many rows parameters are found from some of them, and the bound of all takes fewer iterations, so that the
 /// work grows with the rows and not with a hundred times as many.
-const MANY: usize = 50_000;
-const PART: usize = 20_000;
+pub(super) const MANY: usize = 50_000;
 const FEWEST_ITERATIONS: usize = 3;
 
 /// Where a sparse fit takes its rows from.
@@ -78,6 +72,13 @@ impl Fit {
     ) -> Result<Model> {
         source.some.notes.extend(plan.note());
         let (fit, start) = match self.resume.first().and_then(Option::as_ref) {
+            Some(state) if state.stages().is_some() => {
+                let noise = usize::from(source.some.fixed_noise.is_none());
+                let fits = |params| params + noise == state.theta().len();
+                let fit = self.resumed(&source.some.columns, fits, |_| false)?;
+                let start = fit.start_sparse(&mut source, state.clone(), plan, clock, observer)?;
+                (fit, Start::from(start))
+            }
             Some(state) => {
                 let (length, tail) = (state.theta().len(), plan.inducing * source.some.d());
                 let noise = usize::from(source.some.fixed_noise.is_none());
@@ -91,8 +92,9 @@ impl Fit {
             None => {
                 let Winner { fit, raw, note } = self.contest(&source.some, clock)?;
                 source.some.notes.extend(note);
-                let start = Start::from(fit.start_sparse(&mut source, raw, plan, clock)?);
-                (fit, start)
+                let state = State::prepared(raw, KERNEL_CHOSEN);
+                tell(observer, &state, clock);
+                (fit.clone(), Start::from(fit.start_sparse(&mut source, state, plan, clock, observer)?))
             }
         };
         let kernel = &fit.kernel.bind(&source.some.columns)?;
@@ -136,79 +138,10 @@ impl Fit {
         Ok(best)
     }
 
-    /// Some rows of a problem, at random.
-    pub(super) fn some_of(&self, problem: &Problem) -> Result<Problem> {
-        problem.sample(START, self.seed)
-    }
-
-    /// Raw numbers to start from: those of an exact fit of some rows, improved by a bound of more rows and few inducing
-    /// points, and inducing points placed under that kernel.
-    fn start_sparse(&self, source: &mut Source, mut raw: Vec<f64>, plan: &Plan, clock: Instant) -> Result<Vec<f64>> {
-        let kernel = &self.kernel.bind(&source.some.columns)?;
-        let program = &Program::compile(kernel, source.some.d())?;
-        let (x, y) = sample(source.rows, POOL.max(plan.inducing), self.seed)?;
-        let mut m = plan.inducing;
-        if self.inducing.is_none() {
-            m = m.min(count_distinct(&x));
-        }
-        let priors = self.priors;
-        let placed = |raw: &[f64], some: &Problem, m: usize| {
-            let evidence = Evidence { problem: some, kernel, program, priors, threads: Threads::All };
-            let (theta, _) = evidence.values(raw);
-            place_inducing(&x, m, Placing::GreedyVariance(program, &theta), self.seed)
-        };
-        if m > FEW && count_distinct(&x) >= FEW {
-            let z = placed(&raw, &source.some, FEW)?;
-            let rows = InMemory::new(&x, &y)?;
-            let part = Source { rows: &rows, n: x.n(), weighed: None, some: source.some.clone() };
-            raw = self.climbed(&part, kernel, program, raw, &z, FEW_ITERATIONS, clock)?;
-        }
-        if source.n > MANY {
-            let z = placed(&raw, &source.some, m)?;
-            let (x, y) = sample(source.rows, PART.max(2 * m), self.seed)?;
-            let rows = InMemory::new(&x, &y)?;
-            let part = Source { rows: &rows, n: x.n(), weighed: None, some: source.some.clone() };
-            let iterations = self.iterations.unwrap_or(ITERATIONS).min(ITERATIONS);
-            raw = self.climbed(&part, kernel, program, raw, &z, iterations, clock)?;
-            source.some.notes.push(format!("parameters found from {} rows before the bound of all", x.n()));
-        }
-        let z = placed(&raw, &source.some, m)?;
-        check_inducing(&z, source.n)?;
-        raw.extend(z.values());
-        source.some.notes.push(format!(
-            "{m} inducing points; started from an exact fit of {} of {} rows",
-            source.some.n(),
-            source.n
-        ));
-        Ok(raw)
-    }
-
-    /// Raw numbers of kernel and noise after some iterations on a part of the rows, seen by nobody.
-    #[allow(clippy::too_many_arguments)]
-    fn climbed(
-        &self,
-        part: &Source,
-        kernel: &Kernel,
-        program: &Program,
-        mut raw: Vec<f64>,
-        z: &Points,
-        iterations: usize,
-        clock: Instant,
-    ) -> Result<Vec<f64>> {
-        let start = Start::from([&raw[..], z.values()].concat());
-        let nobody = &|_: Step| ControlFlow::Continue(());
-        let outcome = self.maximise(part, kernel, program, start, iterations, clock, nobody)?;
-        if outcome.value.is_finite() {
-            let head = raw.len();
-            raw.copy_from_slice(&outcome.theta[..head]);
-        }
-        Ok(raw)
-    }
-
     /// Maximises the bound from raw numbers: parameters, noise, inducing points (column by column). The points do not move;
     /// they are there so that a state of the optimiser is all that is needed to go on.
     #[allow(clippy::too_many_arguments)]
-    fn maximise(
+    pub(super) fn maximise(
         &self,
         source: &Source,
         kernel: &Kernel,

@@ -36,6 +36,19 @@ impl State {
         Self { best: at.clone(), at, iterations: 0, evaluations, memory }
     }
 
+    /// A point found before the first iteration, in so many stages of preparation. A run that begins here begins afresh.
+    pub fn prepared(theta: Vec<f64>, stages: usize) -> Self {
+        // Any finite value will do: nothing was evaluated, but it has to go through a file.
+        let at = Point { theta, value: f64::MAX, gradient: vec![] };
+        let memory = Memory::Lbfgs(lbfgs::Memory::default());
+        Self { best: at.clone(), at, iterations: stages, evaluations: 0, memory }
+    }
+
+    /// How many stages of preparation led here, where no iteration has been done yet.
+    pub fn stages(&self) -> Option<usize> {
+        self.at.gradient.is_empty().then_some(self.iterations)
+    }
+
     /// Iterations done.
     pub fn iterations(&self) -> usize {
         self.iterations
@@ -86,6 +99,6 @@ impl<const N: usize> From<[f64; N]> for Start {
 
 impl From<State> for Start {
     fn from(state: State) -> Self {
-        Self::Resumed(state)
+        if state.stages().is_some() { Self::Fresh(state.best.theta) } else { Self::Resumed(state) }
     }
 }

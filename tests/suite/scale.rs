@@ -257,3 +257,22 @@ fn a_resumed_sparse_fit_ends_where_an_unbroken_one_does() {
     let x = random_points(20, 2, 1);
     assert_eq!(whole.predict(&x).unwrap(), rest.predict(&x).unwrap());
 }
+
+#[test]
+fn what_comes_before_the_first_iteration_is_not_done_again() {
+    let (data, states) = (data(700, 12), std::sync::Mutex::new(vec![]));
+    let keep = |step: covary::fit::Step| {
+        states.lock().unwrap().extend(step.state.filter(|s| s.stages().is_some()).cloned());
+        ControlFlow::Continue(())
+    };
+    let fit = || sparse(310).iterations(3);
+    let whole = fit().run_observed(&data, keep).unwrap();
+    let (states, x) = (states.into_inner().unwrap(), random_points(20, 2, 1));
+    assert_eq!(states.iter().map(|s| s.stages()).collect::<Vec<_>>(), [Some(1), Some(2)]);
+    for state in states {
+        // As it comes from a file.
+        let text = serde_json::to_string(&state).unwrap();
+        let rest = fit().resume(vec![serde_json::from_str(&text).unwrap()]).run(&data).unwrap();
+        assert_eq!(whole.predict(&x).unwrap(), rest.predict(&x).unwrap());
+    }
+}
