@@ -1,6 +1,7 @@
 //! Whether work may be spread over threads. Seen by every module, sees none.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// May the work be spread over threads? The result is the same to the bit.
@@ -34,43 +35,45 @@ impl Threads {
 }
 
 thread_local! {
-    /// How much attended work this thread has under way.
-    static OWN: Cell<usize> = const { Cell::new(0) };
+    /// Does this thread stand by, or has it attended work of its own under way? It must not stand by then: not for itself,
+    /// nor for another that may do the same, and once is enough.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work while another thread of the pool stands by, if one is free.
-fn attended<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    let done = AtomicBool::new(false);
-    let stand_by = || {
-        // A thread may come by here while its own work waits for something else. It must not stand by then: not for
-        // itself, nor for another that may do the same.
-        while !done.load(Ordering::Acquire) && OWN.get() == 0 {
-            if rayon::yield_now() != Some(rayon::Yield::Executed) {
-                std::thread::yield_now();
-            }
+/// Does work while another thread of the pool stands by, if one is free. Nobody waits for that thread in the end: it may
+/// have found something else to do.
+fn attended<R>(work: impl FnOnce() -> R) -> R {
+    let done = Arc::new(AtomicBool::new(false));
+    let seen = done.clone();
+    rayon::spawn(move || stand_by(&seen));
+    let _until_the_end = UnderWay { done, before: BUSY.replace(true) };
+    work()
+}
+
+/// Takes part in whatever there is to share. Where there is nothing, others may have the core.
+fn stand_by(done: &AtomicBool) {
+    if BUSY.get() {
+        return;
+    }
+    BUSY.set(true);
+    while !done.load(Ordering::Acquire) {
+        if rayon::yield_now() != Some(rayon::Yield::Executed) {
+            std::thread::yield_now();
         }
-    };
-    let work = || {
-        let _until_the_end = UnderWay::begin(&done);
-        work()
-    };
-    rayon::join(work, stand_by).0
+    }
+    BUSY.set(false);
 }
 
 /// Attended work; it is done when this goes out of scope, whether by a result or by a panic.
-struct UnderWay<'a>(&'a AtomicBool);
-
-impl<'a> UnderWay<'a> {
-    fn begin(done: &'a AtomicBool) -> Self {
-        OWN.set(OWN.get() + 1);
-        Self(done)
-    }
+struct UnderWay {
+    done: Arc<AtomicBool>,
+    before: bool,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        OWN.set(OWN.get() - 1);
-        self.0.store(true, Ordering::Release);
+        BUSY.set(self.before);
+        self.done.store(true, Ordering::Release);
     }
 }
 

@@ -14,15 +14,16 @@ use super::sparse_start::{KERNEL_CHOSEN, POOL, tell};
 use super::{Fit, Model, Step, Watch};
 use crate::data::{Dataset, Points};
 use crate::error::{Error, ErrorKind, Result};
-use crate::gp::{InMemory, IterativePosterior, Jitter, LeaveOneOut, Placing, Posterior, Process, Rows, Sparse};
+use crate::gp::{Exact, InMemory, IterativePosterior, Jitter, LeaveOneOut, Placing, Process, Rows, Sparse};
 use crate::gp::{SparsePosterior, place_inducing, sample};
 use crate::kernel::Kernel;
+use crate::memory;
 use crate::optim::{Bounds, Limits, Outcome, Start, State, Stop};
 use crate::program::Program;
 use crate::threads::Threads;
 use std::cell::RefCell;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The most iterations over all rows, unless another number is asked for.
 pub(super) const ITERATIONS: usize = 100;
@@ -133,6 +134,10 @@ impl Fit {
         let nobody = &|_: Step| ControlFlow::Continue(());
         let after = self.maximise(source, kernel, program, start, iterations, clock, nobody)?;
         let (mut best, other) = if after.value < before.value { (after, before) } else { (before, after) };
+        // Who was stopped from outside says so, whichever is the better one.
+        if matches!(other.stop, Stop::Interrupted | Stop::Time) {
+            best.stop = other.stop;
+        }
         best.iterations += other.iterations;
         best.evaluations += other.evaluations;
         Ok(best)
@@ -228,26 +233,49 @@ impl Fit {
         if posterior.n() < source.n {
             problem.notes.push(format!("{} rows with missing cells dropped", source.n - posterior.n()));
         }
-        let whole = source.weighed.filter(|_| !matches!(outcome.stop, Stop::Interrupted | Stop::Time));
-        let weighed = whole.and_then(|all| Some((all.0, weights_of_rows(&kernel, noise, all)?)));
-        if let Some((x, _)) = &weighed {
-            problem.notes.push(format!(
-                "means come from the weights of all {} rows, variances and leave-one-out scores from the inducing points",
-                x.n()
-            ));
-        }
+        let weighed = source.weighed.map(|all| self.weigh_rows(&kernel, noise, all, clock));
+        let from = "variances and leave-one-out scores from the inducing points";
+        problem.notes.extend(match &weighed {
+            Some(Ok((x, _))) => Some(format!("means come from the weights of all {} rows, {from}", x.n())),
+            Some(Err(why)) => Some(format!("means come from the inducing points alone: {why}")),
+            None => None,
+        });
         let scores = score(&problem, &posterior, source.rows)?;
         let ended = Ended { kernel, noise, outcome, evidence: posterior.bound(), jitter: posterior.jitter() };
         let (x, process) = match weighed {
-            Some((x, alpha)) => {
+            Some(Ok((x, alpha))) => {
                 let (theta, x) = (ended.kernel.values(), x.clone());
                 let program = Program::compile(&ended.kernel, d)?;
                 let process = IterativePosterior::from_weights(program, theta, &x, alpha, posterior)?;
                 (x, Process::Iterative(Box::new(process)))
             }
-            None => (Points::from_values(0, d, vec![])?, Process::Sparse(Box::new(posterior))),
+            _ => (Points::from_values(0, d, vec![])?, Process::Sparse(Box::new(posterior))),
         };
         Ok(self.single("sparse", &problem, ended, &scores, x, process, clock))
+    }
+
+    /// The weights of all rows in the mean, under the kernel that the bound has found: means by them are a little better than
+    /// those by inducing points. Or why there are none.
+    fn weigh_rows<'x>(
+        &self,
+        kernel: &Kernel,
+        noise: f64,
+        (x, y): (&'x Points, &[f64]),
+        clock: Instant,
+    ) -> std::result::Result<(&'x Points, Vec<f64>), &'static str> {
+        if self.is_interrupted() {
+            return Err("the work was interrupted");
+        }
+        if self.time_left(clock) == Some(Duration::ZERO) {
+            return Err("the time was over");
+        }
+        // It was there before the fit, but that may be minutes ago.
+        if self.memory.or_else(memory::available).is_some_and(|free| free < Exact::memory(x.n())) {
+            return Err("there is not enough memory any more");
+        }
+        let weights = Program::compile(kernel, x.d())
+            .and_then(|program| IterativePosterior::weights_by_factor(&program, &kernel.values(), noise, x, y));
+        Ok((x, weights.map_err(|_| "the covariance of the rows is singular but for rounding")?))
     }
 
     /// How many raw numbers belong to kernel and noise, and their values at the end.
@@ -308,14 +336,6 @@ pub(super) struct Ended {
     pub outcome: Outcome,
     pub evidence: f64,
     pub jitter: f64,
-}
-
-/// The weights of all rows in the mean, under the kernel that the bound has found; none where their covariance is singular
-/// but for jitter. Means by them are a little better than those by inducing points, and the kernel is known by now.
-fn weights_of_rows(kernel: &Kernel, noise: f64, (x, y): (&Points, &[f64])) -> Option<Vec<f64>> {
-    let program = Program::compile(kernel, x.d()).ok()?;
-    let whole = Posterior::new(program, kernel.values(), noise, x.clone(), y.to_vec(), None).ok()?;
-    (whole.jitter() == 0.0).then(|| whole.alpha().to_vec())
 }
 
 /// Leave-one-out scores of a sparse process.

@@ -13,7 +13,7 @@ use std::time::Instant;
 pub(super) const LN_2PI: f64 = 1.837_877_066_409_345_3;
 
 /// Below this many rows an evaluation stays on the thread that asks for it.
-const LEAST_POOL: usize = 100;
+const LEAST_ROWS: usize = 100;
 
 /// Where an evaluation's time went, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -65,7 +65,7 @@ impl<'a> Exact<'a> {
             y,
             known_noise: None,
             repeats: None,
-            threads,
+            threads: if y.len() < LEAST_ROWS { Threads::One } else { threads },
             buffers: Default::default(),
             scratch: Scratch::default(),
             timings: Timings::default(),
@@ -211,8 +211,7 @@ impl<'a> Exact<'a> {
         noise: f64,
         gradient: &mut [f64],
     ) -> Result<(f64, f64, LeaveOneOut)> {
-        let threads = if self.y.len() < LEAST_POOL { Threads::One } else { self.threads };
-        threads.enter(|| self.all(theta, noise, gradient))
+        self.threads.enter(|| self.all(theta, noise, gradient))
     }
 
     fn all(&mut self, theta: &[f64], noise: f64, gradient: &mut [f64]) -> Result<(f64, f64, LeaveOneOut)> {

@@ -1,7 +1,8 @@
-//! Predictions of a process that was solved iteratively: means by the weights of all rows, variances by inducing points
-//! among them (a stated approximation, which errs on the large side as the sparse process does).
+//! Predictions without the whole covariance, by whatever means the weights of all rows were found: means by these weights,
+//! variances by inducing points (a stated approximation, which errs on the large side as the sparse process does).
 
 use super::bound::Jitter;
+use super::exact::indefinite;
 use super::inducing::{Placing, place_inducing};
 use super::iterative::{Effort, Iterative};
 use super::predict::Prediction;
@@ -9,7 +10,7 @@ use super::rows::InMemory;
 use super::sparse_posterior::SparsePosterior;
 use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
-use crate::linalg::{Matrix, dot};
+use crate::linalg::{Cholesky, Matrix, dot};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::Rng;
@@ -44,6 +45,34 @@ impl IterativePosterior {
         let rows = InMemory::new(x, y)?;
         let spread = SparsePosterior::new(program.clone(), theta.clone(), noise, &rows, &z, Jitter::default())?;
         Ok(Self { program, theta, x: Inputs::without_lags(x.clone()), alpha, spread })
+    }
+
+    /// α by one factor of the whole covariance, which is let go: n² numbers, n³/3 multiplications.
+    ///
+    /// # Errors
+    /// When the covariance is not positive definite as it is, or sizes do not fit.
+    pub fn weights_by_factor(
+        program: &Program,
+        theta: &[f64],
+        noise: f64,
+        x: &Points,
+        y: &[f64],
+    ) -> Result<Vec<f64>> {
+        let (n, inputs) = (x.n(), Inputs::new(x.clone()));
+        if n != y.len() {
+            return Err(ErrorKind::Size { what: "targets", expected: n, found: y.len() }.into());
+        }
+        let (mut failed, scratch) = (None, &mut Scratch::default());
+        let fill = |k: &mut Matrix| {
+            let stride = k.stride();
+            failed = program.gram(theta, &inputs, k.values_mut(), stride, scratch, Threads::All).err();
+            (0..n).for_each(|i| k[(i, i)] += noise);
+        };
+        let factor = Cholesky::factor_once(Matrix::zeros(n, n), fill, Threads::All);
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(factor.map_err(|f| indefinite(f, x))?.solve(y)),
+        }
     }
 
     /// The process of weights that were computed before, which may come from a file.

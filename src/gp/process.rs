@@ -15,7 +15,7 @@ pub enum Process {
     Exact(Box<Posterior>),
     /// By inducing points.
     Sparse(Box<SparsePosterior>),
-    /// By the whole covariance, which was never held.
+    /// By the weights of all rows, with variances by inducing points; the whole covariance is not kept.
     Iterative(Box<IterativePosterior>),
 }
 

@@ -106,9 +106,10 @@ pub fn best(outcomes: &[Outcome]) -> Result<usize> {
     first.ok_or_else(|| {
         let last = outcomes.last().map_or_else(|| "there was no start".into(), |outcome| outcome.stop.to_string());
         let error = Error::new(ErrorKind::NoRestartSucceeded { tried: outcomes.len(), last });
-        error.with_hint(match outcomes.iter().any(|outcome| outcome.stop == Stop::Time) {
-            true => "allow more time",
-            false => "give other starting values, or a larger noise to start from",
-        })
+        match outcomes.last().map(|outcome| &outcome.stop) {
+            Some(Stop::Time) => error.with_hint("allow more time"),
+            Some(Stop::Interrupted) => error,
+            _ => error.with_hint("give other starting values"),
+        }
     })
 }

@@ -259,6 +259,19 @@ fn a_resumed_sparse_fit_ends_where_an_unbroken_one_does() {
 }
 
 #[test]
+fn one_start_is_the_same_on_all_threads_and_beside_others() {
+    // From outside the pool a single start has all threads, one standing by; inside it keeps to its own.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    let network =
+        || Fit::new(Kernel::default_network(covary::kernel::Task::Table)).restarts(1).iterations(5).rivals(vec![]);
+    for n in [40, 150, 400] {
+        let (data, x) = (data(n, 3), random_points(20, 2, 4));
+        let (outside, inside) = (network().run(&data).unwrap(), pool.install(|| network().run(&data).unwrap()));
+        assert_eq!(outside.predict(&x).unwrap(), inside.predict(&x).unwrap(), "{n}");
+    }
+}
+
+#[test]
 fn what_comes_before_the_first_iteration_is_not_done_again() {
     let (data, states) = (data(700, 12), std::sync::Mutex::new(vec![]));
     let keep = |step: covary::fit::Step| {

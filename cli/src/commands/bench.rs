@@ -70,7 +70,7 @@ fn evidence(args: &BenchEvidence, common: &Common, talk: &Talk) -> Result<(), Fa
         x: Points::from_values(n, d, (0..n * d).map(|_| 3.4 * uniform(&mut state) - 1.7).collect())?,
         y: (0..n).map(|i| (i as f64 * 0.7).sin()).collect(),
     };
-    // As in a fit: one way into the pool of threads for all evaluations.
+    // As in a fit of one start: one way into the pool of threads for all evaluations.
     let measure = || if sparse { work.sparse(m, args.repeat) } else { work.exact(args.repeat) };
     let measured = Threads::All.enter(measure)?;
     let part = |k: usize| median(measured.parts.iter().map(|p| p[k]).collect());
