@@ -225,8 +225,8 @@ impl Work for GroupWork<'_> {
 
 fn run(code: &Code, how: How, area: Area, both: Both, job: &Job, scratch: &mut Scratch, threads: Threads) -> usize {
     let groups = area.groups(code.work);
-    // A thread for less than two groups would hardly be awake before they are done.
-    let most = (groups.len() / 2).max(1);
+    // Two threads, of which one may stand by; a third for less than two groups would hardly be awake before they are done.
+    let most = (groups.len() / 2).max(2).min(groups.len());
     let wide = if threads == Threads::All { rayon::current_num_threads().clamp(1, most) } else { 1 };
     let Scratch { rows, columns, tables, coefficients, rooms, sums, .. } = scratch;
     if rooms.len() < wide {
