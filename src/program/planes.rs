@@ -57,8 +57,10 @@ impl Planes {
             if reverse { (&slots.kept, slots.kept_count) } else { (&slots.passing, slots.passing_count) };
         // Slopes, the silent plane, and two more: a profile without slopes still points at where they would be.
         let total = count + slots.adjoint_count + slots.slopes + 3;
-        if self.lines.len() < total * PLANE / 8 {
-            self.lines.resize(total * PLANE / 8, Line([0.0; 8]));
+        // For both at once: a second, larger piece of fresh memory would cost more than the first evaluation's values.
+        let most = total - count + slots.kept_count.max(slots.passing_count);
+        if self.lines.len() < most * PLANE / 8 {
+            self.lines = vec![Line([0.0; 8]); most * PLANE / 8];
         }
         let at = self.lines.as_mut_ptr().cast::<f64>();
         Layout {
