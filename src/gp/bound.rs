@@ -4,7 +4,7 @@
 use super::exact::{LN_2PI, indefinite};
 use crate::data::Points;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Gram, JITTER_LAST, Matrix, Right, dot, product};
+use crate::linalg::{Cholesky, Gram, Inverse, JITTER_LAST, Matrix, Right, dot, product};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::{RngExt, SeedableRng};
@@ -59,12 +59,30 @@ pub(super) struct Basis {
     pub form: Form,
 }
 
+/// Memory of size M × M, kept from one evaluation to the next: the system clears what it is asked for anew.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// To pack and to work in.
+    work: Matrix,
+    spare: Vec<Matrix>,
+}
+
+impl Room {
+    /// A square matrix; what it holds means nothing.
+    fn square(&mut self, m: usize) -> Matrix {
+        let mut a = self.spare.pop().unwrap_or_default();
+        a.reshape(m, m);
+        a
+    }
+}
+
 impl Basis {
     pub fn new(
         program: &Program,
         (theta, z): (&[f64], &Points),
         jitter: Jitter,
         scratch: &mut Scratch,
+        room: &mut Room,
         threads: Threads,
     ) -> Result<Self> {
         let z = Inputs::without_lags(z.clone());
@@ -84,13 +102,15 @@ impl Basis {
                 added = absolute + relative * k.trace() / m as f64;
                 (0..m).for_each(|i| k[(i, i)] += added);
             };
-            let factor = Cholesky::factor_once(Matrix::zeros(m, m), fill, threads);
+            let work = std::mem::take(&mut room.work);
+            let factor = Cholesky::factor_once_with(room.square(m), work, fill, threads);
             if let Some(error) = failed {
                 return Err(error);
             }
             match factor {
-                Ok(factor) => {
-                    let inverse = product::triangular_inverse(&factor, threads);
+                Ok(mut factor) => {
+                    room.work = factor.take_spare();
+                    let inverse = product::triangular_inverse(&factor, room.square(m), threads);
                     let jitter_slope = relative / m as f64;
                     return Ok(Self { z, factor, inverse, jitter: added, jitter_slope, form: Form::White });
                 }
@@ -106,14 +126,20 @@ impl Basis {
         self.z.n()
     }
 
+    /// Gives its memory to the next one.
+    pub fn leave(self, room: &mut Room) {
+        room.spare.extend([self.factor.into_buffers().0, self.inverse]);
+    }
+
     /// Chooses the form by what rounding does to a few rows of the first chunk. With Φ of these rows, u = L⁻ᵀv and a
     /// random v, uᵀΦu is vᵀL⁻¹ΦL⁻ᵀv by the plain form, and |Av|² is the same by the white one. Their difference
     /// is of the size of the error E of the whitened Φ. The bound has tr(S E)/2σ² of it, with S = I − B⁻¹ (less mmᵀ): a
     /// direction that the rows do not use costs nothing, so v is ±√s with s a guess of the diagonal of S.
-    pub fn choose(&mut self, chunk: &Matrix, n: usize, noise: f64, threads: Threads) {
+    pub fn choose(&mut self, chunk: &Matrix, n: usize, noise: f64, room: &mut Room, threads: Threads) {
         let (m, rows) = (self.m(), chunk.rows().min(PROBED));
         let mut a = Matrix::from_fn(rows, m, |i, j| chunk[(i, j)]);
-        let mut gram = Matrix::zeros(m, m);
+        let mut gram = room.square(m);
+        gram.values_mut().fill(0.0);
         product::add_gram(&mut gram, &a, threads);
         product::solve_rows(&self.factor, &mut a, threads);
         let mut rng = ChaCha8Rng::seed_from_u64(0);
@@ -127,6 +153,7 @@ impl Basis {
         let probes: Vec<Vec<f64>> = (0..PROBES).map(|_| probe()).collect();
         let turned = product::lower_transposed_times(&self.inverse, &probes, threads);
         let plain = product::quadratic_forms(&gram, &turned, threads);
+        room.spare.push(gram);
         let mut error = 0.0_f64;
         for (v, plain) in probes.iter().zip(plain) {
             let mut av = vec![0.0; rows];
@@ -161,8 +188,7 @@ pub(super) struct Statistics {
     pub yy: f64,
     /// Σ k(xₙ, xₙ)
     pub t: f64,
-    /// Room to work in.
-    pub room: Matrix,
+    pub room: Room,
 }
 
 impl Statistics {
@@ -212,16 +238,25 @@ pub(super) struct Adjoints {
     pub diagonal: f64,
 }
 
+impl Adjoints {
+    /// Gives its memory to the next one.
+    pub fn leave(self, room: &mut Room) {
+        let (b, packed) = self.rows.into_buffers();
+        room.spare.extend([b, packed, self.twice_inducing]);
+    }
+}
+
 impl Solution {
     /// With B = I + Φ/σ² and all in the white basis, m = B⁻¹b/σ²:
     ///
     /// F = −N/2 log 2πσ² − ½log|B| − (yy + t − tr Φ)/2σ² + ½ bᵀB⁻¹b/σ⁴
     pub fn new(basis: &Basis, statistics: &mut Statistics, noise: f64, threads: Threads) -> Result<Self> {
         let (m, n) = (basis.m(), statistics.n as f64);
-        let mut excess = statistics.gram.finish(threads);
+        let Statistics { gram, room, .. } = statistics;
+        let mut excess = gram.finish(room.square(m), threads);
         let mut b = statistics.b.clone();
         if basis.form == Form::Plain {
-            excess = product::whiten(&basis.inverse, &mut excess, &mut statistics.room, threads);
+            product::whiten(&basis.inverse, &mut excess, &mut room.work, threads);
             basis.factor.half_solve(&mut b);
         }
         let trace = excess.trace();
@@ -235,7 +270,8 @@ impl Solution {
             }
         };
         // B ≥ I up to rounding: jitter is of no help where that is not enough.
-        let white = Cholesky::factor_once(Matrix::zeros(m, m), fill, threads);
+        let work = std::mem::take(&mut room.work);
+        let white = Cholesky::factor_once_with(room.square(m), work, fill, threads);
         let white = white.map_err(|f| indefinite(f, basis.z.points()))?;
         white.half_solve(&mut b);
         let quadratic = dot(&b, &b);
@@ -256,9 +292,10 @@ impl Solution {
     /// G = L⁻ᵀ S L⁻¹ with S = I − B⁻¹ − m mᵀ;   2 ∂F/∂K_uu = L⁻ᵀ (S − (B − I)) L⁻¹
     ///
     /// Also completes ∂F/∂σ².
-    pub fn adjoints(mut self, basis: &Basis, noise: f64, room: &mut Matrix, threads: Threads) -> (Adjoints, f64) {
+    pub fn adjoints(mut self, basis: &Basis, noise: f64, room: &mut Room, threads: Threads) -> (Adjoints, f64) {
         let (m, mw) = (basis.m(), &self.white_weights);
-        let mut s = self.white.into_inverse(Matrix::default(), threads).inverse;
+        let Inverse { inverse: mut s, spare } = self.white.into_inverse(Matrix::default(), threads);
+        room.work = spare;
         let noise_slope = self.noise_slope + 0.5 * (m as f64 - s.trace()) / noise;
         for j in 0..m {
             let (column, excess) = (&mut s.column_mut(j)[j..], &mut self.excess.column_mut(j)[j..]);
@@ -271,20 +308,23 @@ impl Solution {
         }
         let (rows, twice_inducing) = match basis.form {
             Form::Plain => {
-                let mut both = product::unwhiten(&basis.inverse, &mut [s, self.excess], room, threads);
-                let inducing = both.swap_remove(1);
-                both[0].mirror();
-                (both.swap_remove(0), inducing)
+                let mut both = [s, self.excess];
+                product::unwhiten(&basis.inverse, &mut both, &mut room.work, threads);
+                let [mut s, inducing] = both;
+                s.mirror();
+                (s, inducing)
             }
             Form::White => {
                 s.mirror();
-                let mut inducing = product::unwhiten(&basis.inverse, &mut [self.excess], room, threads);
-                (product::times_lower(&s, &basis.inverse, threads), inducing.swap_remove(0))
+                let mut inducing = [self.excess];
+                product::unwhiten(&basis.inverse, &mut inducing, &mut room.work, threads);
+                let [inducing] = inducing;
+                (product::times_lower(&s, &basis.inverse, threads), inducing)
             }
         };
         let weights = self.weights.iter().map(|v| v / noise).collect();
         let diagonal = 0.5 * basis.jitter_slope * twice_inducing.trace();
-        let rows = Right::new(rows, threads);
+        let rows = Right::new(rows, room.square(m), threads);
         (Adjoints { rows, weights, twice_inducing, diagonal }, noise_slope)
     }
 }

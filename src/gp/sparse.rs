@@ -166,7 +166,7 @@ impl<'a> Sparse<'a> {
             dz.fill(0.0);
         }
 
-        let Self { rows, scratch, timings, cache, at, .. } = self;
+        let Self { rows, scratch, statistics, timings, cache, at, .. } = self;
         cache.rewind();
         rows.each(&mut |x, y| {
             clock.lap(&mut timings.reading);
@@ -206,6 +206,8 @@ impl<'a> Sparse<'a> {
         };
         program.pullback_gram(theta, &basis.z, adjoint, gradient, dz, scratch, threads)?;
         clock.lap(&mut timings.pullback);
+        basis.leave(&mut statistics.room);
+        adjoints.leave(&mut statistics.room);
         Ok((value, noise_slope))
     }
 
@@ -244,7 +246,7 @@ pub(super) fn accumulate(
         return Err(Error::option("noise", format!("a sparse model needs a positive variance: {noise}")));
     }
     let mut clock = Clock::start();
-    let mut basis = Basis::new(program, (theta, z), jitter, scratch, threads)?;
+    let mut basis = Basis::new(program, (theta, z), jitter, scratch, &mut statistics.room, threads)?;
     clock.lap(&mut seen.timings.factorisation);
     statistics.clear(basis.m());
     let mut diagonal = Vec::new();
@@ -258,7 +260,7 @@ pub(super) fn accumulate(
         program.diag(theta, &x, &mut diagonal, scratch)?;
         clock.lap(&mut seen.timings.assembly);
         if statistics.n == 0 {
-            basis.choose(chunk, rows.n(), noise, threads);
+            basis.choose(chunk, rows.n(), noise, &mut statistics.room, threads);
             clock.lap(&mut seen.timings.factorisation);
         }
         basis.prepare(chunk, threads);

@@ -1,6 +1,6 @@
 //! Predictions of the sparse process. All it keeps is of size M: the rows themselves are no longer needed.
 
-use super::bound::{Basis, Form, Jitter, Solution, Statistics};
+use super::bound::{Basis, Form, Jitter, Room, Solution, Statistics};
 use super::exact::indefinite;
 use super::inducing::check_number;
 use super::predict::Prediction;
@@ -70,7 +70,8 @@ impl SparsePosterior {
         let at = (theta.as_slice(), noise, z);
         let basis = accumulate(&program, rows, at, jitter, &mut statistics, &mut scratch, seen, Threads::All)?;
         let solution = Solution::new(&basis, &mut statistics, noise, Threads::All)?;
-        let Solution { value: bound, weights, white, .. } = solution;
+        let Solution { value: bound, weights, mut white, .. } = solution;
+        white.take_spare();
         Ok(Self { program, theta, noise, basis, white, weights, bound, n: statistics.n })
     }
 
@@ -103,7 +104,7 @@ impl SparsePosterior {
         }
         let z = Points::from_values(m, program.d(), summary.inducing)?;
         let (scratch, at) = (&mut Scratch::default(), (theta.as_slice(), &z));
-        let basis = Basis::new(&program, at, Jitter::default(), scratch, Threads::All)?;
+        let basis = Basis::new(&program, at, Jitter::default(), scratch, &mut Room::default(), Threads::All)?;
         let mut l = Matrix::zeros(m, m);
         let mut next = summary.white.into_iter();
         for j in 0..m {

@@ -98,15 +98,25 @@ impl Cholesky {
     ///
     /// # Errors
     /// When it is not positive definite or a number is not finite. The buffer is lost in that case.
-    pub fn factor_once(
+    pub fn factor_once(a: Matrix, fill: impl FnMut(&mut Matrix), threads: Threads) -> Result<Cholesky, Failure> {
+        let factor = Self::factor_once_with(a, Matrix::default(), fill, threads)?;
+        Ok(Cholesky { workspace: Workspace::default(), ..factor })
+    }
+
+    /// The same with another buffer to work in, as [`Cholesky::factor_with`].
+    ///
+    /// # Errors
+    /// As [`Cholesky::factor_once`]. Both buffers are lost in that case.
+    pub fn factor_once_with(
         mut a: Matrix,
+        spare: Matrix,
         mut fill: impl FnMut(&mut Matrix),
         threads: Threads,
     ) -> Result<Cholesky, Failure> {
         fill(&mut a);
-        let finite = a.trace().is_finite();
-        match Workspace::default().factor(&mut a, threads) {
-            Ok(()) if finite => Ok(Cholesky { l: a, jitter: 0.0, workspace: Workspace::default() }),
+        let (finite, mut workspace) = (a.trace().is_finite(), Workspace::new(spare));
+        match workspace.factor(&mut a, threads) {
+            Ok(()) if finite => Ok(Cholesky { l: a, jitter: 0.0, workspace }),
             Ok(()) => Err(Failure { pivot: 0, jitter: 0.0, non_finite: true }),
             Err(pivot) => {
                 fill(&mut a);
@@ -141,6 +151,11 @@ impl Cholesky {
     /// The factor: its lower triangle.
     pub fn l(&self) -> &Matrix {
         &self.l
+    }
+
+    /// The buffer to work in, given back.
+    pub fn take_spare(&mut self) -> Matrix {
+        std::mem::take(&mut self.workspace).into_memory()
     }
 
     /// The buffers, given back.

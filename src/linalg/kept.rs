@@ -65,14 +65,14 @@ impl Gram {
         }
     }
 
-    /// The sum; the next one begins anew.
-    pub fn finish(&mut self, threads: Threads) -> Matrix {
-        let _ = threads;
+    /// The sum, in the memory of a matrix; the next one begins anew.
+    pub fn finish(&mut self, memory: Matrix, threads: Threads) -> Matrix {
+        let _ = (&memory, threads);
         match std::mem::take(&mut self.sum) {
             Adding::Library(sum) => sum,
             #[cfg(target_arch = "x86_64")]
             Adding::Slabs(mut sum) => {
-                let out = sum.matrix(threads == Threads::All && rayon::current_num_threads() > 1);
+                let out = sum.matrix(memory, threads == Threads::All && rayon::current_num_threads() > 1);
                 self.spare = sum.into_memory();
                 out
             }
@@ -88,18 +88,27 @@ pub struct Right(Kept);
 enum Kept {
     Library(Matrix),
     #[cfg(target_arch = "x86_64")]
-    Slabs(Packed),
+    Slabs(Packed, Matrix),
 }
 
 impl Right {
-    /// Makes a matrix ready.
-    pub fn new(b: Matrix, threads: Threads) -> Self {
-        let _ = threads;
+    /// Makes a matrix ready, with another buffer to work in.
+    pub fn new(b: Matrix, spare: Matrix, threads: Threads) -> Self {
+        let _ = (&spare, threads);
         #[cfg(target_arch = "x86_64")]
         if available() {
-            return Self(Kept::Slabs(Packed::new(&b, parallel(threads, &b))));
+            return Self(Kept::Slabs(Packed::new(&b, spare, parallel(threads, &b)), b));
         }
         Self(Kept::Library(b))
+    }
+
+    /// The buffers, given back.
+    pub fn into_buffers(self) -> (Matrix, Matrix) {
+        match self.0 {
+            Kept::Library(b) => (b, Matrix::default()),
+            #[cfg(target_arch = "x86_64")]
+            Kept::Slabs(packed, b) => (b, packed.into_memory()),
+        }
     }
 
     /// C ← A B
@@ -107,7 +116,7 @@ impl Right {
         match &mut self.0 {
             Kept::Library(b) => product::multiply(c, a, b, threads),
             #[cfg(target_arch = "x86_64")]
-            Kept::Slabs(b) => b.multiply(c, a, parallel(threads, a)),
+            Kept::Slabs(b, _) => b.multiply(c, a, parallel(threads, a)),
         }
     }
 }
@@ -140,7 +149,7 @@ mod tests {
                     gram.begin(m);
                     chunks.iter().for_each(|a| gram.add(a, threads));
                 }
-                gram.finish(threads)
+                gram.finish(wave(3, 900, 0.0), threads)
             };
             let (one, all) = (sum(Threads::One), sum(Threads::All));
             let term = |a: &Matrix, i, j| (0..a.rows()).map(|r| a[(r, i)] * a[(r, j)]).sum::<f64>();
@@ -148,7 +157,8 @@ mod tests {
             assert!((0..m).all(|j| (j..m).all(|i| one[(i, j)].to_bits() == all[(i, j)].to_bits())), "bits at {m}");
 
             let b = wave(m, m + 3, 0.5);
-            let (mut alone, mut beside) = (Right::new(b.clone(), Threads::One), Right::new(b.clone(), Threads::All));
+            let [mut alone, mut beside] =
+                [Threads::One, Threads::All].map(|threads| Right::new(b.clone(), wave(2, 700, 0.0), threads));
             for a in &chunks {
                 let (mut c, mut d) = (wave(3, 900, 0.0), Matrix::default());
                 alone.multiply(&mut c, a, Threads::One);

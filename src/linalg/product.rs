@@ -78,43 +78,43 @@ pub fn solve_rows(l: &Cholesky, b: &mut Matrix, threads: Threads) {
     solve_lower_triangular_in_place(l.l().view(), b.view_mut().transpose_mut(), par);
 }
 
-/// W = L⁻¹; its upper triangle is nought.
-pub fn triangular_inverse(l: &Cholesky, threads: Threads) -> Matrix {
-    let mut w = Matrix::zeros(l.n(), l.n());
+/// W = L⁻¹ in the memory of a matrix; its upper triangle is nought.
+pub fn triangular_inverse(l: &Cholesky, mut w: Matrix, threads: Threads) -> Matrix {
+    w.reshape(l.n(), l.n());
+    w.values_mut().fill(0.0);
     invert_lower_triangular(w.view_mut(), l.l().view(), par(threads, l.n(), LEAST));
     w
 }
 
-/// The lower triangle of W A Wᵀ, for a lower triangular W and a symmetric A, of which the lower triangle is read; the upper
-/// one may be written. `room` is room to work in.
-pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) -> Matrix {
+/// A ← W A Wᵀ, for a lower triangular W and a symmetric A, of which the lower triangle is read and written; the upper one
+/// may be written. `room` is room to work in.
+pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) {
     let n = w.rows();
     #[cfg(target_arch = "x86_64")]
     if super::blocked::available() {
         return super::sandwich::whiten(w, a, room, threads_for(threads, w) != Par::Seq);
     }
     a.mirror();
-    let (w, a, par) = (w.view(), a.view(), threads_for(threads, w));
+    let (w, t, par) = (w.view(), room, threads_for(threads, w));
     // T = W A, of which W A Wᵀ needs the lower triangle only.
-    let (t, mut out) = (room, Matrix::zeros(n, n));
     t.reshape(n, n);
     for (i, height) in panels(n) {
         let end = i + height;
         let to = t.view_mut().submatrix_mut(i, 0, height, end);
-        matmul(to, Accum::Replace, w.submatrix(i, 0, height, end), a.submatrix(0, 0, end, end), 1.0, par);
+        let a = a.view().submatrix(0, 0, end, end);
+        matmul(to, Accum::Replace, w.submatrix(i, 0, height, end), a, 1.0, par);
     }
     for (j, width) in panels(n) {
         let end = j + width;
-        let to = out.view_mut().submatrix_mut(j, j, n - j, width);
+        let to = a.view_mut().submatrix_mut(j, j, n - j, width);
         let rows = t.view().submatrix(j, 0, n - j, end);
         matmul(to, Accum::Replace, rows, w.submatrix(j, 0, width, end).transpose(), 1.0, par);
     }
-    out
 }
 
-/// The lower triangle of Wᵀ S W for each S, with a lower triangular W; S is symmetric, and of it the lower triangle is
-/// read; the upper one may be written. `room` is room to work in.
-pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Threads) -> Vec<Matrix> {
+/// S ← Wᵀ S W for each S, with a lower triangular W; S is symmetric, and of it the lower triangle is read and written; the
+/// upper one may be written. `room` is room to work in.
+pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Threads) {
     #[cfg(target_arch = "x86_64")]
     if super::blocked::available() {
         return super::sandwich::unwhiten(w, list, room, threads_for(threads, w) != Par::Seq);
@@ -122,23 +122,20 @@ pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Thr
     let (n, par) = (w.rows(), threads_for(threads, w));
     let (w, t) = (w.view(), room);
     t.reshape(n, n);
-    let mut one = |s: &mut Matrix| {
+    for s in list {
         s.mirror();
         // T = S W, of which Wᵀ S W needs the lower triangle only.
-        let mut out = Matrix::zeros(n, n);
         for (j, width) in panels(n) {
             let to = t.view_mut().submatrix_mut(j, j, n - j, width);
             let s = s.view().submatrix(j, j, n - j, n - j);
             matmul(to, Accum::Replace, s, w.submatrix(j, j, n - j, width), 1.0, par);
         }
         for (i, height) in panels(n) {
-            let to = out.view_mut().submatrix_mut(i, 0, height, i + height);
+            let to = s.view_mut().submatrix_mut(i, 0, height, i + height);
             let below = t.view().submatrix(i, 0, n - i, i + height);
             matmul(to, Accum::Replace, w.submatrix(i, i, n - i, height).transpose(), below, 1.0, par);
         }
-        out
-    };
-    list.iter_mut().map(&mut one).collect()
+    }
 }
 
 /// Wᵀ v for each v, for a lower triangular W.
@@ -277,19 +274,29 @@ mod tests {
                 b
             });
             lower_agree(&product(&solved, &transpose(&w)), &x, "solve_rows");
-            let inverse = both(&|t| triangular_inverse(&factor, t));
+            let inverse = both(&|t| triangular_inverse(&factor, random(3, 5, 4), t));
             lower_agree(
                 &product(&inverse, &w),
                 &Matrix::from_fn(n, n, |i, j| f64::from(i == j)),
                 "triangular_inverse",
             );
             let white = product(&product(&w, &symmetric), &transpose(&w));
-            lower_agree(&both(&|t| whiten(&w, &mut half.clone(), &mut Matrix::zeros(2, 2), t)), &white, "whiten");
+            let whitened = both(&|t| {
+                let mut a = half.clone();
+                whiten(&w, &mut a, &mut Matrix::zeros(2, 2), t);
+                a
+            });
+            lower_agree(&whitened, &white, "whiten");
             let back = product(&product(&transpose(&w), &symmetric), &w);
-            let two = |t| unwhiten(&w, &mut [spd.clone(), half.clone()], &mut Matrix::zeros(2, 2), t);
-            lower_agree(&both(&|t| two(t).swap_remove(1)), &back, "unwhiten");
+            let two = |t| {
+                let mut list = [spd.clone(), half.clone()];
+                unwhiten(&w, &mut list, &mut Matrix::zeros(2, 2), t);
+                list
+            };
+            let [_, second] = [0, 1].map(|k| both(&|t| two(t)[k].clone()));
+            lower_agree(&second, &back, "unwhiten");
             let back = product(&product(&transpose(&w), &spd), &w);
-            lower_agree(&both(&|t| two(t).swap_remove(0)), &back, "unwhiten the first of two");
+            lower_agree(&two(Threads::One)[0], &back, "unwhiten the first of two");
             let vectors: Vec<Vec<f64>> = (0..3).map(|k| (0..n).map(|i| a[(i, k % n)]).collect()).collect();
             let turned = lower_transposed_times(&w, &vectors, Threads::All);
             let forms = quadratic_forms(&half, &vectors, Threads::All);

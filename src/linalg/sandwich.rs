@@ -7,15 +7,15 @@ use super::blocked::{available, product};
 use super::pack::{Dense, each, pack_chunk, pack_symmetric, pack_transposed, panel, unpack_chunk, whole_tile, width};
 use super::tiles::{Chunk, Cut, Place, Tiles};
 
-/// The lower triangle of W A Wᵀ; of A the lower triangle is read.
-pub(super) fn whiten(w: &Matrix, a: &Matrix, memory: &mut Matrix, parallel: bool) -> Matrix {
+/// A ← W A Wᵀ, the lower triangles.
+pub(super) fn whiten(w: &Matrix, a: &mut Matrix, memory: &mut Matrix, parallel: bool) {
     let cut = check(w, a);
-    let (mut out, whole) = (Matrix::zeros(cut.n, cut.n), cut.side * cut.side * cut.tiles * cut.tiles);
+    let whole = cut.side * cut.side * cut.tiles * cut.tiles;
     let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, std::mem::take(memory));
     let first = room.first();
     let [packed, t, x, all] = [0, 1, 2, 3].map(|k| first.after(k * cut.triangle()));
-    let (w, a, to, chunks) = (Dense::read(w), Dense::read(a), Dense::of(&mut out), cut.chunks(0));
-    // SAFETY: sizes and instructions are checked; chunks write rows of their own.
+    let (w, a, chunks) = (Dense::read(w), Dense::of(a), cut.chunks(0));
+    // SAFETY: sizes and instructions are checked; chunks write rows of their own, once all of A is packed.
     unsafe {
         each(parallel, &chunks, |c| {
             (0..=c.tile).for_each(|k| pack_chunk(w, packed, cut, k, c));
@@ -24,15 +24,14 @@ pub(super) fn whiten(w: &Matrix, a: &Matrix, memory: &mut Matrix, parallel: bool
         each(parallel, &chunks, |c| {
             lower_times(packed, all, t, cut, c);
             times_lower(t, packed, x, cut, c);
-            (0..=c.tile).for_each(|k| unpack_chunk(to, x, cut, k, c));
+            (0..=c.tile).for_each(|k| unpack_chunk(a, x, cut, k, c));
         });
     }
     *memory = room.into_memory();
-    out
 }
 
-/// The lower triangle of Wᵀ S W for each S, of which the lower triangle is read.
-pub(super) fn unwhiten(w: &Matrix, list: &[Matrix], memory: &mut Matrix, parallel: bool) -> Vec<Matrix> {
+/// S ← Wᵀ S W, the lower triangles, for each S.
+pub(super) fn unwhiten(w: &Matrix, list: &mut [Matrix], memory: &mut Matrix, parallel: bool) {
     let cut = check(w, w);
     let whole = cut.side * cut.side * cut.tiles * cut.tiles;
     let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, std::mem::take(memory));
@@ -41,21 +40,17 @@ pub(super) fn unwhiten(w: &Matrix, list: &[Matrix], memory: &mut Matrix, paralle
     let (w, chunks) = (Dense::read(w), cut.chunks(0));
     // SAFETY: sizes and instructions are checked; chunks write rows of their own.
     unsafe { each(parallel, &chunks, |c| (c.tile..cut.tiles).for_each(|k| pack_transposed(w, u, cut, k, c))) };
-    let one = |s: &Matrix| {
+    for s in list {
         assert!(s.rows() == cut.n && s.columns() == cut.n, "{} rows by {}", s.rows(), s.columns());
-        let mut out = Matrix::zeros(cut.n, cut.n);
-        let (s, to) = (Dense::read(s), Dense::of(&mut out));
-        // SAFETY: as above; T is whole before it is read.
+        let s = Dense::of(s);
+        // SAFETY: as above; S is packed before it is written, T whole before it is read.
         unsafe {
             each(parallel, &chunks, |c| pack_symmetric(s, all, cut, c));
             each(parallel, &chunks, |c| upper_times(u, all, t, cut, c));
-            each(parallel, &chunks, |c| product(to, x, [u, t], cut, c));
+            each(parallel, &chunks, |c| product(s, x, [u, t], cut, c));
         }
-        out
-    };
-    let out = list.iter().map(one).collect();
+    }
     *memory = room.into_memory();
-    out
 }
 
 fn check(w: &Matrix, a: &Matrix) -> Cut {

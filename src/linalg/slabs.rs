@@ -77,17 +77,17 @@ impl Sum {
         self.room = room.into_memory();
     }
 
-    /// What was added up.
-    pub fn matrix(&mut self, parallel: bool) -> Matrix {
+    /// What was added up, in the memory of a matrix.
+    pub fn matrix(&mut self, mut out: Matrix, parallel: bool) -> Matrix {
         let cut = self.tiles.cut;
-        let mut out = Matrix::zeros(cut.n, cut.n);
-        if !self.empty {
-            let (sum, to) = (self.tiles.first(), Dense::of(&mut out));
-            // SAFETY: chunks write rows of their own.
-            each(parallel, &cut.chunks(0), |c| {
-                (0..=c.tile).for_each(|k| unsafe { unpack_chunk(to, sum, cut, k, c) })
-            });
+        out.reshape(cut.n, cut.n);
+        if self.empty {
+            out.values_mut().fill(0.0);
+            return out;
         }
+        let (sum, to) = (self.tiles.first(), Dense::of(&mut out));
+        // SAFETY: chunks write rows of their own.
+        each(parallel, &cut.chunks(0), |c| (0..=c.tile).for_each(|k| unsafe { unpack_chunk(to, sum, cut, k, c) }));
         out
     }
 
@@ -130,12 +130,12 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    pub fn new(b: &Matrix, parallel: bool) -> Self {
+    pub fn new(b: &Matrix, memory: Matrix, parallel: bool) -> Self {
         assert!(available(), "no AVX2");
         // Cut as a triangle of as many rows would be: only the sides of its tiles matter.
         let cut = Cut::new(b.columns());
         let slab = cut.padded() * DEPTH;
-        let mut tiles = Tiles::with_room(cut, slab * b.rows().div_ceil(DEPTH), Matrix::default());
+        let mut tiles = Tiles::with_room(cut, slab * b.rows().div_ceil(DEPTH), memory);
         let (to, from, size) = (tiles.first(), Dense::read(b), (b.rows(), b.columns()));
         // SAFETY: chunks write columns of their own.
         each(parallel, &cut.chunks(0), |c| unsafe {
@@ -143,6 +143,10 @@ impl Packed {
             pack(from, size, to, slab, first + c.from..first + c.to);
         });
         Self { rows: b.rows(), cut, tiles, rooms: vec![] }
+    }
+
+    pub fn into_memory(self) -> Matrix {
+        self.tiles.into_memory()
     }
 
     /// C ← A B

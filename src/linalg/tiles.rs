@@ -101,7 +101,10 @@ impl Tiles {
 
     /// Tiles of this many entries in all.
     pub fn with_room(cut: Cut, entries: usize, mut memory: Matrix) -> Self {
-        memory.reshape(entries + 8, 1);
+        // What is larger stays so: to grow again it would be cleared.
+        if memory.values_mut().len() < entries + 8 {
+            memory.reshape(entries + 8, 1);
+        }
         Self { cut, memory }
     }
 
