@@ -3,7 +3,7 @@
 
 use super::Effort;
 use super::rolling::Rolling;
-use super::shares::{OUT, shares};
+use super::shares::{OUT, charge, shares};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
 use crate::fit::{CandidateAccount, Fit, Levels, Link, Mixture, Model, Part, Step};
@@ -58,8 +58,6 @@ const ASKED_SHARE: f64 = 0.6;
 const FIRST_SHARE: f64 = 0.7;
 /// A link whose best evidence is lower by this much is not tried with the asked kernel.
 const CLEAR: f64 = 10.0;
-/// By which power of the error of past forecasts a weight falls.
-const POWER: f64 = 1.0;
 /// A forecast that leaves the range of the data by more than this many times that range is taken only if all do.
 const FAR: f64 = 3.0;
 /// Intervals become wider by no more than this factor.
@@ -231,10 +229,10 @@ impl Question<'_> {
 
     /// Weighs the runners and averages the best.
     fn average(&self, runners: Vec<Runner>, origins: &[Origin]) -> Result<Chosen> {
-        let weights = self.weights(&runners, origins);
+        let weights = self.weights(&runners, origins, None);
         let mut order: Vec<usize> = (0..runners.len()).collect();
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
-        let rolling = self.rolling(&runners, &weights, origins);
+        let rolling = self.rolling(&runners, origins);
         let width = |r: &Runner| r.model.scaling().target_width().ln();
         let account = |&i: &usize| {
             let (r, y) = (&runners[i], self.data.y());
@@ -258,8 +256,9 @@ impl Question<'_> {
         Ok(Chosen { model, evidence, rolling, hurried: false })
     }
 
-    /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin.
-    fn weights(&self, runners: &[Runner], origins: &[Origin]) -> Vec<f64> {
+    /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin. One origin
+    /// may be left out.
+    fn weights(&self, runners: &[Runner], origins: &[Origin], without: Option<usize>) -> Vec<f64> {
         let n = self.data.n() as f64;
         let penalised = |r: &Runner| {
             let count = r.model.kernel().params().len().min(MOST_COUNTED) as f64;
@@ -268,24 +267,17 @@ impl Question<'_> {
         let best = runners.iter().map(penalised).fold(f64::NEG_INFINITY, f64::max);
         let scale = EVIDENCE * (PLENTY / n).min(1.0);
         let mut logs: Vec<f64> = runners.iter().map(|r| scale * (penalised(r) - best)).collect();
-        for (o, origin) in origins.iter().enumerate() {
+        let seen = origins.iter().enumerate().filter(|(o, _)| Some(*o) != without);
+        let errors = seen.map(|(o, origin)| {
             let truth = &self.data.y()[origin.at..origin.at + origin.steps];
             let error = |r: &Runner| -> Option<f64> {
                 let told = r.told[o].as_ref()?;
                 let squares = told.iter().zip(truth).map(|(m, y)| (m.moments().0 - y).powi(2)).sum::<f64>();
                 Some((squares / truth.len() as f64).sqrt()).filter(|e| e.is_finite())
             };
-            let errors: Vec<Option<f64>> = runners.iter().map(error).collect();
-            let mut known: Vec<f64> = errors.iter().copied().flatten().collect();
-            known.sort_by(f64::total_cmp);
-            let Some(&middle) = known.get(known.len() / 2) else { continue };
-            let least = 1e-6 * middle.max(f64::MIN_POSITIVE);
-            for (log, error) in logs.iter_mut().zip(errors) {
-                // One that failed on a shorter past is as good as twice the usual error.
-                let ratio = error.map_or(2.0, |e| e.max(least) / middle.max(least));
-                *log -= POWER * ratio.ln() / origins.len() as f64;
-            }
-        }
+            runners.iter().map(error).collect()
+        });
+        charge(&mut logs, &errors.collect::<Vec<_>>());
         for (log, runner) in logs.iter_mut().zip(runners) {
             if self.runs_away(&runner.model) {
                 *log -= OUT;
@@ -308,13 +300,15 @@ impl Question<'_> {
         ahead.is_ok_and(|mean| mean.iter().any(away)) && high > low
     }
 
-    /// How the weighted forecasts of the past came out.
-    fn rolling(&self, runners: &[Runner], weights: &[f64], origins: &[Origin]) -> Option<Rolling> {
+    /// How the weighted forecasts of the past came out: from each origin by weights that have not seen it, for by those
+    /// that have, they look better than they are.
+    fn rolling(&self, runners: &[Runner], origins: &[Origin]) -> Option<Rolling> {
         let mut rolling = Rolling::default();
         for (o, origin) in origins.iter().enumerate() {
+            let weights = self.weights(runners, origins, Some(o));
             for step in 0..origin.steps {
                 let mut parts = Vec::new();
-                for (r, &w) in runners.iter().zip(weights).filter(|(_, w)| **w > 0.0) {
+                for (r, &w) in runners.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
                     let told = r.told[o].iter().flat_map(|t| t[step].parts.iter());
                     parts.extend(told.map(|p| Part { weight: p.weight * w, ..*p }));
                 }
