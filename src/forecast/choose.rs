@@ -62,6 +62,8 @@ const CLEAR: f64 = 10.0;
 const FAR: f64 = 3.0;
 /// Intervals become wider by no more than this factor.
 const WIDEST: f64 = 3.0;
+/// What the errors of a few origins that overlap are short of those to come: without it, 95 % intervals hold 92 or 93 %.
+const MARGIN: f64 = 1.1;
 /// Iterations of a fit that goes on from that of a shorter past.
 const AGAIN: usize = 40;
 
@@ -252,7 +254,7 @@ impl Question<'_> {
         let chosen = chosen.filter_map(|&i| Some((models[i].take()?, weights[i]))).collect();
         let model = Model::average(chosen)?.with_account(|a| a.candidates = candidates);
         // Forecasts of the past that were too sure make those of the future wider.
-        let model = model.widened(rolling.map_or(1.0, |r| r.spread.clamp(1.0, WIDEST)));
+        let model = model.widened(rolling.map_or(1.0, |r| (MARGIN * r.spread).clamp(1.0, WIDEST)));
         Ok(Chosen { model, evidence, rolling, hurried: false })
     }
 

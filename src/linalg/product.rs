@@ -74,7 +74,8 @@ pub fn transposed_times(a: &Matrix, y: &[f64], threads: Threads) -> Vec<f64> {
 /// B ← B L⁻ᵀ: every row of B is solved by L.
 pub fn solve_rows(l: &Cholesky, b: &mut Matrix, threads: Threads) {
     assert!(b.columns() == l.n(), "{} columns for a factor of {} rows", b.columns(), l.n());
-    let par = threads_for(threads, b);
+    // Few rows of many columns are work enough for two.
+    let par = par(threads, (b.rows() * b.columns()).isqrt(), LEAST);
     solve_lower_triangular_in_place(l.l().view(), b.view_mut().transpose_mut(), par);
 }
 

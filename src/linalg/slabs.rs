@@ -218,7 +218,11 @@ unsafe fn multiply_rows(a: Dense, b: Place, c: Dense, room: Place, cut: Cut, fir
             let to = c.entry(first, k);
             for r in (0..rows).step_by(LANES) {
                 let from = out.at().add(r / LANES * s + k * LANES);
-                to.add(r).copy_from_nonoverlapping(from, LANES.min(rows - r));
+                // As many as a number in the code says are a move, others a call.
+                match rows - r {
+                    LANES.. => to.add(r).copy_from_nonoverlapping(from, LANES),
+                    rest => to.add(r).copy_from_nonoverlapping(from, rest),
+                }
             }
         }
     }
