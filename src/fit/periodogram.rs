@@ -6,6 +6,12 @@ use std::f64::consts::TAU;
 const OVERSAMPLING: f64 = 5.0;
 /// The most frequencies tried.
 const MOST: usize = 4000;
+/// Independent frequencies on either side that tell how much power is usual.
+const NEIGHBOURS: f64 = 15.0;
+/// A line has this many times the median power around it, which noise has once in ten thousand frequencies.
+const LINE: f64 = 14.0;
+/// The highest harmonic that is taken for one: a week is no harmonic of a year, nor a day of a week.
+const HARMONICS: f64 = 6.0;
 
 /// Periods with the most power, strongest first, at most four; empty if nothing stands out.
 pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
@@ -39,29 +45,68 @@ pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
             (f, power_at(f, t, &y) / total)
         })
         .collect();
-    let mut peaks: Vec<(f64, f64)> = (1..count - 1)
+    let independent = (count - 1) as f64 / ((highest - lowest) * span);
+    let floor = background(&power, independent, span);
+    let mut peaks: Vec<Peak> = (1..count - 1)
         .filter(|&i| power[i].1 > power[i - 1].1 && power[i].1 >= power[i + 1].1)
-        .map(|i| power[i])
+        .map(|i| Peak { f: power[i].0, power: power[i].1, line: power[i].1 > LINE * floor[i] })
         .collect();
-    peaks.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let Some(&(_, strongest)) = peaks.first() else { return vec![] };
-    let mut found: Vec<(f64, f64)> = Vec::new();
-    for (f, p) in peaks {
+    peaks.sort_by(|a, b| b.power.total_cmp(&a.power));
+    let Some(&Peak { power: strongest, .. }) = peaks.first() else { return vec![] };
+    let mut found: Vec<Peak> = Vec::new();
+    let (mut broad, mut lines) = (0, 0);
+    for peak in peaks {
         // A peak says something if it is not the noise floor (of 2/n on average) and not a neighbour of a larger one.
-        let apart = found.iter().all(|&(g, _)| (f - g).abs() > 1.5 / span);
-        if p > (8.0 / n as f64).max(0.02 * strongest) && apart && found.len() < 6 {
-            found.push((f, p));
+        // A walk of the level has the most power of all, at low frequencies; a line above it counts however weak.
+        let apart = found.iter().all(|g| (peak.f - g.f).abs() > 1.5 / span);
+        let (strong, count) = match peak.line {
+            true => (true, &mut lines),
+            false => (peak.power > 0.02 * strongest, &mut broad),
+        };
+        if peak.power > 8.0 / n as f64 && strong && apart && *count < 6 {
+            *count += 1;
+            found.push(peak);
         }
     }
     // A harmonic belongs to its fundamental, if that is there with a fair share of its power.
-    let is_harmonic = |f: f64, p: f64| {
-        found.iter().any(|&(g, q)| {
-            let ratio = f / g;
-            ratio > 1.5 && (ratio - ratio.round()).abs() < 0.05 * ratio && q > 0.2 * p
+    let is_harmonic = |peak: &Peak| {
+        found.iter().any(|g| {
+            let times = (peak.f / g.f).round();
+            (2.0..=HARMONICS).contains(&times)
+                && (peak.f - times * g.f).abs() < (0.1 * peak.f).min(1.0 / span)
+                && g.power > 0.2 * peak.power
         })
     };
-    let fundamental: Vec<(f64, f64)> = found.iter().copied().filter(|&(f, p)| !is_harmonic(f, p)).collect();
-    fundamental.iter().take(4).map(|&(f, _)| 1.0 / refine(f, 0.3 / span / OVERSAMPLING, t, &y)).collect()
+    let mut fundamental: Vec<Peak> = found.iter().copied().filter(|p| !is_harmonic(p)).collect();
+    // Lines repeat for certain; what is broad may only look so.
+    fundamental.sort_by_key(|p| !p.line);
+    fundamental
+        .iter()
+        .take(4)
+        .map(|p| 1.0 / refine(p.f, 0.3 * (highest - lowest) / (count - 1) as f64, t, &y))
+        .collect()
+}
+
+/// A frequency with more power than those beside it.
+#[derive(Debug, Clone, Copy)]
+struct Peak {
+    f: f64,
+    power: f64,
+    /// Does it stand out from all around it?
+    line: bool,
+}
+
+/// The usual power about each frequency: the median of those within half of it, and no more than some. `independent` is the
+/// number of frequencies tried for each independent one.
+fn background(power: &[(f64, f64)], independent: f64, span: f64) -> Vec<f64> {
+    let about = |i: usize| {
+        let half = (independent * NEIGHBOURS.min(0.5 * power[i].0 * span)).max(4.0) as usize;
+        let window = &power[i.saturating_sub(half)..(i + half + 1).min(power.len())];
+        let mut window: Vec<f64> = window.iter().map(|p| p.1).collect();
+        let middle = window.len() / 2;
+        *window.select_nth_unstable_by(middle, f64::total_cmp).1
+    };
+    (0..power.len()).map(about).collect()
 }
 
 /// The top of the peak near f.
@@ -122,6 +167,9 @@ fn detrended(t: &[f64], y: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+    use rand_distr::StandardNormal;
 
     #[test]
     fn finds_the_periods_that_are_there() {
@@ -135,6 +183,30 @@ mod tests {
         assert!((found[1] - 31.0).abs() < 0.5, "{found:?}");
         assert!(found.iter().all(|p| (p - 6.0).abs() > 0.5), "the harmonic is not a period: {found:?}");
         assert!(periods(&t, &vec![1.0; 300]).is_empty());
-        assert!(periods(&t[..5], &y[..5]).is_empty());
+    }
+
+    #[test]
+    fn a_week_is_no_harmonic_of_a_year_and_is_seen_above_a_walk() {
+        let (mut rng, n) = (ChaCha8Rng::seed_from_u64(1), 1100);
+        let mut normal = || rng.sample::<f64, _>(StandardNormal);
+        let t: Vec<f64> = (0..n).map(f64::from).collect();
+        let day = |t: f64| [0.0, 5.0, 3.0, 2.0, 10.0, 40.0, 25.0][t as usize % 7];
+        let year = |t: f64| 30.0 * (TAU * t / 365.25).sin() + 10.0 * (2.0 * TAU * t / 365.25).cos();
+        let both: Vec<f64> = t.iter().map(|&t| day(t) + year(t) + 6.0 * normal()).collect();
+        let found = periods(&t, &both);
+        assert!((found[0] - 7.0).abs() < 0.01 && (found[1] - 365.25).abs() < 15.0, "{found:?}");
+        let mut level = 0.0;
+        let walk = t.iter().map(|&t| {
+            level += 3.0 * normal();
+            level + 0.2 * day(t)
+        });
+        let found = periods(&t, &walk.collect::<Vec<_>>());
+        assert!((found[0] - 7.0).abs() < 0.02, "{found:?}");
+    }
+
+    #[test]
+    fn too_short_is_no_period() {
+        let (t, y) = ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, -1.0, 0.0]);
+        assert!(periods(&t, &y).is_empty());
     }
 }
