@@ -13,7 +13,7 @@ const LINE: f64 = 14.0;
 /// The highest harmonic that is taken for one: a week is no harmonic of a year, nor a day of a week.
 const HARMONICS: f64 = 6.0;
 
-/// Periods with the most power, strongest first, at most four; empty if nothing stands out.
+/// Periods that stand out, at most four: those that repeat for certain first, then those with the most power.
 pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
     let n = t.len();
     if n < 12 {

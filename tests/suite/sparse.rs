@@ -342,6 +342,35 @@ fn how_rows_are_cut_kept_and_shared_out_changes_nothing() {
 }
 
 #[test]
+fn what_was_evaluated_before_changes_nothing() {
+    // Memory is kept from one evaluation to the next: also that of one that failed, or was of the other form.
+    let rough: Kernel = "MAT12(v=2, l=0.5)".parse().unwrap();
+    let mut forms = Vec::new();
+    for kernel in [network(2), rough] {
+        let case = case(&kernel, 2, 400, 61);
+        let rows = InMemory::new(&case.x, &case.y).unwrap().in_chunks_of(150);
+        let fresh = evaluate(&case, &rows, 0.1, Threads::One, |s| s);
+        let mut sparse = Sparse::new(&case.program, &rows, &case.z, Threads::One).unwrap();
+        let again = |sparse: &mut Sparse, theta: &[f64], noise| {
+            let mut out = Evaluated { value: 0.0, noise: 0.0, theta: vec![f64::NAN; theta.len()], z: vec![0.0; 122] };
+            let done = sparse.gradient(theta, noise, &case.z, &mut out.theta, Some(&mut out.z));
+            done.map(|(value, noise)| Evaluated { value, noise, ..out })
+        };
+        let other: Vec<f64> = case.theta.iter().map(|v| 1.7 * v + 0.1).collect();
+        again(&mut sparse, &other, 1e-6).unwrap();
+        forms.push(sparse.form);
+        same_bits(&again(&mut sparse, &case.theta, 0.1).unwrap(), &fresh, "after another");
+        forms.push(sparse.form);
+        assert!(again(&mut sparse, &vec![f64::NAN; other.len()], 0.1).is_err());
+        same_bits(&again(&mut sparse, &case.theta, 0.1).unwrap(), &fresh, "after one that failed");
+        let bound = sparse.bound(&case.theta, 0.1, &case.z).unwrap();
+        assert_eq!(bound.to_bits(), fresh.value.to_bits());
+        same_bits(&again(&mut sparse, &case.theta, 0.1).unwrap(), &fresh, "after a bound alone");
+    }
+    assert!(forms.contains(&Form::Plain) && forms.contains(&Form::White), "both forms are tested: {forms:?}");
+}
+
+#[test]
 fn many_inducing_points_give_the_same_bits_on_any_threads() {
     // Above the sizes at which factorisations take a second thread.
     let case = case(&network(2), 2, 1100, 720);
