@@ -205,6 +205,22 @@ mod tests {
     }
 
     #[test]
+    fn a_day_is_no_harmonic_of_a_week() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let t: Vec<f64> = (0..8 * 168).map(f64::from).collect();
+        let hour = |t: f64| {
+            30.0 * (-((t % 24.0 - 19.0) / 3.0).powi(2)).exp() + 20.0 * (-((t % 24.0 - 8.0) / 2.0).powi(2)).exp()
+        };
+        let weekend = |t: f64| if t % 168.0 < 48.0 { -15.0 } else { 0.0 };
+        let y: Vec<f64> =
+            t.iter().map(|&t| hour(t) + weekend(t) + 5.0 * rng.sample::<f64, _>(StandardNormal)).collect();
+        let found = periods(&t, &y);
+        for period in [24.0, 168.0] {
+            assert!(found[..2].iter().any(|p| (p / period - 1.0).abs() < 0.01), "{period}: {found:?}");
+        }
+    }
+
+    #[test]
     fn too_short_is_no_period() {
         let (t, y) = ([0.0, 1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, -1.0, 0.0]);
         assert!(periods(&t, &y).is_empty());

@@ -5,6 +5,7 @@ mod architecture;
 mod bad_data;
 mod golden;
 mod grid;
+mod inducing;
 mod iterative;
 mod kernels;
 mod kit;

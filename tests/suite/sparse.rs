@@ -15,7 +15,7 @@ use rand::RngExt;
 use serde_json::Value;
 use std::io::Write;
 
-fn targets(n: usize, seed: u64) -> Vec<f64> {
+pub fn targets(n: usize, seed: u64) -> Vec<f64> {
     let mut rng = rng(seed);
     (0..n).map(|_| rng.random_range(-1.5..1.5)).collect()
 }
@@ -34,7 +34,7 @@ fn case(kernel: &Kernel, d: usize, n: usize, m: usize) -> Case {
     Case { program, theta: kernel.values(), x: random_points(n, d, 1), y: targets(n, 2), z: random_points(m, d, 3) }
 }
 
-fn network(d: usize) -> Kernel {
+pub fn network(d: usize) -> Kernel {
     with_random_values(&Kernel::default_network(Task::Table), d, 5)
 }
 
@@ -417,32 +417,6 @@ fn rows_from_a_file_give_what_rows_in_memory_give() {
     std::fs::OpenOptions::new().append(true).open(file.path()).unwrap().write_all(b"1,2,3\n").unwrap();
     let error = sparse.bound(&case.theta, 0.1, &case.z).unwrap_err();
     assert!(error.to_string().contains("changed while it was read"), "{error}");
-}
-
-#[test]
-fn placed_points_are_different_rows_or_clusters_and_repeat_with_the_seed() {
-    let (x, kernel) = (random_points(300, 2, 4), network(2));
-    let program = Program::compile(&kernel, 2).unwrap();
-    let theta = kernel.values();
-    let rows: Vec<Vec<f64>> = (0..300).map(|i| x.row(i % 40)).collect();
-    let repeated = Points::from_rows(&rows).unwrap();
-    for placing in [Placing::KMeans, Placing::GreedyVariance(&program, &theta)] {
-        let z = place_inducing(&x, 25, placing, 7).unwrap();
-        assert_eq!((z.n(), z.d()), (25, 2));
-        assert_eq!(z, place_inducing(&x, 25, placing, 7).unwrap());
-        check_inducing(&z, 300).unwrap();
-        // Duplicate rows count once.
-        for m in [1, 39, 40] {
-            let z = place_inducing(&repeated, m, placing, 0).unwrap();
-            assert_eq!(z.n(), m);
-            check_inducing(&z, 300).unwrap();
-        }
-        let error = place_inducing(&repeated, 41, placing, 0).unwrap_err();
-        assert_eq!(error.to_string(), "inducing: more inducing points than different rows: 41 points, 40 rows");
-    }
-    let sample = sample_rows(&InMemory::new(&x, &targets(300, 1)).unwrap().in_chunks_of(70), 50, 1).unwrap();
-    assert_eq!(sample.n(), 50);
-    assert_eq!(sample, sample_rows(&InMemory::new(&x, &targets(300, 1)).unwrap(), 50, 1).unwrap());
 }
 
 #[test]
