@@ -94,6 +94,13 @@ impl Scaling {
         Self { centres: vec![0.0; d], widths: vec![1.0; d], target_centre: 0.0, target_width: 1.0 }
     }
 
+    /// The same scaling of the target, with inputs measured as in another one.
+    #[must_use]
+    pub fn with_inputs_of(mut self, other: &Scaling) -> Self {
+        (self.centres, self.widths) = (other.centres.clone(), other.widths.clone());
+        self
+    }
+
     /// Number of input columns.
     pub fn d(&self) -> usize {
         self.centres.len()

@@ -30,8 +30,7 @@ impl Fit {
         clock: Instant,
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Model> {
-        let problem = Problem::new(data, self.standardize, self.noise, false)?;
-        let mut problem = Problem { link: self.link, ..problem };
+        let mut problem = Problem::new(data, self, false)?;
         problem.notes.extend(plan.note());
         let (fit, start) = match self.resume.first().and_then(Option::as_ref) {
             Some(state) => {

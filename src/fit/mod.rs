@@ -39,7 +39,7 @@ pub use objective::Priors;
 pub use start::StartFrom;
 pub use warp::Warp;
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Scaling};
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernel::Kernel;
 use crate::optim::{Bounds, Lbfgs, Limits, Observer, Optimizer, Outcome, Progress, Restarts, Start, State, Stop};
@@ -95,6 +95,8 @@ pub struct Fit {
     iterations: Option<usize>,
     optimizer: Optimizer,
     standardize: Standardize,
+    /// The scaling whose units of the inputs are taken, instead of those of the data.
+    inputs_as: Option<Scaling>,
     warp: Warp,
     /// What was done to the target on the way here.
     link: Link,
@@ -137,6 +139,7 @@ impl Fit {
             iterations: None,
             optimizer: Lbfgs { history: 60, longest_step: Some(1.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
+            inputs_as: None,
             warp: Warp::None,
             link: Link::Identity,
             start: StartFrom::Data,
@@ -214,8 +217,7 @@ impl Fit {
 
     fn problem(&self, data: &Dataset) -> Result<Problem> {
         self.check(data)?;
-        let problem = Problem::new(data, self.standardize, self.noise, Problem::may_merge(&self.kernel))?;
-        Ok(Problem { link: self.link, ..problem })
+        Problem::new(data, self, Problem::may_merge(&self.kernel))
     }
 
     fn model(&self, problem: &Problem, found: &Found, weights: &[f64], clock: Instant) -> Result<Model> {

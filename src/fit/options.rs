@@ -1,6 +1,8 @@
 //! The options of a fit, one after another. Every one has a default that needs no thought.
 
 use super::{Fit, ITERATIONS, Model, Priors, Standardize, StartFrom, Warp};
+use crate::data::{Dataset, Scaling};
+use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::optim::{Optimizer, State};
 use std::sync::Arc;
@@ -22,10 +24,22 @@ impl Fit {
         self
     }
 
+    /// The same fit with inputs measured in the units of all these rows, whichever of them it is given: what one fit
+    /// finds has the same meaning in another.
+    ///
+    /// # Errors
+    /// When a column spans more than a double can hold.
+    pub(crate) fn measured_by(mut self, all: &Dataset) -> Result<Self> {
+        self.inputs_as = Some(Scaling::of(all)?);
+        Ok(self)
+    }
+
     /// The same fit, starting where an earlier one of the same kernel ended, with at most this many iterations.
+    /// Inputs are measured in its units, so that lengths and periods keep their meaning.
     #[must_use]
     pub fn going_on_from(mut self, model: &Model, iterations: usize) -> Self {
         self.kernel = model.kernel().clone();
+        self.inputs_as = Some(model.scaling().clone());
         self.first_noise = Some(model.members[0].noise);
         self.at_most(iterations)
     }

@@ -2,7 +2,7 @@
 //! other units or another order of rows make the same problem, and so the same fit.
 
 use super::link::Link;
-use super::{Standardize, ends};
+use super::{Fit, Standardize, ends};
 use crate::data::{Dataset, Points, Scaling, Split, Stream};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
@@ -43,14 +43,18 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    /// Equal rows are merged unless a kernel tells them apart.
-    pub fn new(data: &Dataset, standardize: Standardize, noise: Option<f64>, merge: bool) -> Result<Self> {
+    /// The rows of a fit; equal ones are merged unless a kernel tells them apart.
+    pub fn new(data: &Dataset, fit: &Fit, merge: bool) -> Result<Self> {
         let order = order(data);
         let data = &data.select(&order);
         let mut notes: Vec<String> = data.notes().to_vec();
-        let (scaling, x, y) = match standardize {
+        let (scaling, x, y) = match fit.standardize {
             Standardize::Yes => {
-                let scaling = Scaling::of(data)?;
+                let own = Scaling::of(data)?;
+                let scaling = match &fit.inputs_as {
+                    Some(other) => own.with_inputs_of(other),
+                    None => own,
+                };
                 notes.extend(scaling.notes(data));
                 let (x, y) = (scaling.points(data.x())?, scaling.target(data.y()));
                 (scaling, rounded(&x)?, y.iter().map(|&v| to_grain(v, GRAIN)).collect())
@@ -58,7 +62,7 @@ impl Problem {
             Standardize::No => (Scaling::identity(data.d()), data.x().clone(), data.y().to_vec()),
         };
         let known: Option<Vec<f64>> = data.noise().map(|v| v.iter().map(|&v| scaling.noise(v)).collect());
-        let fixed_noise = noise.map(|sd| scaling.noise(sd * sd).max(NOISE_FLOOR));
+        let fixed_noise = fit.noise.map(|sd| scaling.noise(sd * sd).max(NOISE_FLOOR));
         let merged = if merge && known.is_none() { Repeats::merge(&x, &y) } else { None };
         let (x, y, repeats) = match merged {
             Some(merged) => {
@@ -73,7 +77,7 @@ impl Problem {
         };
         Ok(Self {
             scaling,
-            link: Link::Identity,
+            link: fit.link,
             x: Inputs::new(x),
             y,
             known,

@@ -55,7 +55,7 @@ impl Fit {
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Model> {
         // Equal rows need not be merged here.
-        let problem = Problem { link: self.link, ..Problem::new(data, self.standardize, self.noise, false)? };
+        let problem = Problem::new(data, self, false)?;
         let all = (problem.x.points(), &problem.y[..]);
         let rows = InMemory::new(all.0, all.1)?;
         let weighed = plan.weighs_rows.then_some(all);

@@ -178,9 +178,10 @@ impl Forecaster {
             levels.push((link, shifts(&link.of(&in_order)?, &self.fit)));
         }
         // One of many series may wait for others, which is not its fault: there every fit has a clock of its own.
+        let measured = self.fit.clone().measured_by(&in_order)?;
         let fit = match effort {
-            Effort::Full => &self.fit.clone().on_the_clock(),
-            Effort::Quick => &self.fit,
+            Effort::Full => &measured.on_the_clock(),
+            Effort::Quick => &measured,
         };
         let levels = &levels[..];
         let chosen = Question { fit, data: &in_order, links, horizon, effort, resume, levels }.answer(&watch)?;

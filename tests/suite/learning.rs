@@ -5,6 +5,7 @@ use crate::kit::rng;
 use covary::fit::{Link, Priors, Warp};
 use covary::forecast::Forecaster;
 use covary::gp::{Exact, Posterior, Repeats};
+use covary::kernel::{Param, Role};
 use covary::program::{Inputs, Program};
 use covary::{Dataset, Fit, Kernel, Model, Points, Threads};
 use rand::RngExt;
@@ -323,4 +324,24 @@ fn a_step_of_the_level_is_taken_out_and_put_back() {
     again.append(&Points::from_column(&[20.5]).unwrap(), &[truth(20.5)]).unwrap();
     let mean = again.predict(&points).unwrap().mean[0];
     assert!((mean - truth(20.5)).abs() < 1.0, "{mean}");
+}
+
+#[test]
+fn a_fit_that_goes_on_keeps_the_length_of_a_period() {
+    let series = |n: i32| {
+        let t: Vec<f64> = (0..n).map(f64::from).collect();
+        let y = t.iter().map(|t| (t * std::f64::consts::TAU / 12.0).sin() + 0.1 * (t * 0.7).cos()).collect();
+        Dataset::new(Points::from_column(&t).unwrap(), y).unwrap()
+    };
+    let period = |model: &Model| {
+        let is_period = |p: &&Param| matches!(p.role(), Role::Period { .. });
+        let params = model.kernel().params();
+        params.iter().find(is_period).unwrap().value().unwrap() * model.scaling().width(0)
+    };
+    let fit = Fit::new("PER".parse().unwrap()).restarts(1);
+    let short = fit.run(&series(60)).unwrap();
+    assert!((period(&short) - 12.0).abs() < 0.2, "{}", period(&short));
+    // Nothing is fitted: the longer series is measured as the shorter one was.
+    let long = fit.going_on_from(&short, 0).run(&series(100)).unwrap();
+    assert!((period(&long) - period(&short)).abs() < 1e-9, "{}", period(&long));
 }
