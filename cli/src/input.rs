@@ -3,11 +3,12 @@
 use crate::args::Reading;
 use crate::failure::Failure;
 use crate::output::{Talk, bytes};
+use covary::Model;
 use covary::data::{Missing, Once, Piece, ReadOptions, Stream, Table};
 use covary::fit::{Method, Plan};
+use covary::forecast::Forecaster;
 use covary::memory::available;
 pub use covary::memory::peak as peak_memory;
-use covary::{Fit, Model};
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -145,16 +146,22 @@ pub fn check_memory(
     Err(Failure::refused("memory", message, hint))
 }
 
-/// The same for many series, one on each thread.
-pub fn check_memory_of_many(fit: &Fit, count: usize, longest: usize, talk: &Talk) -> Result<(), Failure> {
-    let (one, threads) = (fit.memory(longest, 1), rayon::current_num_threads());
+/// The same for series, one on each thread.
+pub fn check_memory_of_series(
+    forecaster: &Forecaster,
+    count: usize,
+    longest: usize,
+    talk: &Talk,
+) -> Result<(), Failure> {
+    let (one, threads) = (forecaster.memory(longest), rayon::current_num_threads());
     let need = one * threads.min(count);
-    talk.say(&format!("{count} series, the longest of {longest} rows, about {} of memory", bytes(need)));
+    let what = if count == 1 { "a series".to_string() } else { format!("{count} series, the longest") };
+    talk.say(&format!("{what} of {longest} rows, about {} of memory", bytes(need)));
     let Some(free) = available().filter(|free| need > *free) else { return Ok(()) };
     let hint = match free / one {
         0 => format!(
             "a series of about {} rows fits here: leave out the oldest",
-            most_rows(free, |n| fit.memory(n, 1))
+            most_rows(free, |n| forecaster.memory(n))
         ),
         threads => format!("`--threads {threads}` needs about {}", bytes(one * threads)),
     };

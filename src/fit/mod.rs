@@ -36,6 +36,7 @@ pub use method::{Method, Plan};
 pub use mixture::{Mixture, Part};
 pub use model::Model;
 pub use objective::Priors;
+pub(crate) use periodogram::periods_of_long;
 pub use start::StartFrom;
 pub use warp::Warp;
 
@@ -74,6 +75,17 @@ pub enum Standardize {
     No,
 }
 
+/// Where the units of standardised data come from.
+#[derive(Debug, Clone)]
+enum Units {
+    /// The data themselves.
+    Own,
+    /// Those of the inputs from elsewhere, that of the target from the data.
+    Inputs(Scaling),
+    /// All from elsewhere.
+    All(Scaling),
+}
+
 /// What is to be fitted, and how. Every option has a default that needs no thought.
 ///
 /// ```
@@ -95,8 +107,9 @@ pub struct Fit {
     iterations: Option<usize>,
     optimizer: Optimizer,
     standardize: Standardize,
-    /// The scaling whose units of the inputs are taken, instead of those of the data.
-    inputs_as: Option<Scaling>,
+    units: Units,
+    /// Periods along the only input, the strongest first, where they were found from more rows than are fitted.
+    periods: Option<Vec<f64>>,
     warp: Warp,
     /// What was done to the target on the way here.
     link: Link,
@@ -139,7 +152,8 @@ impl Fit {
             iterations: None,
             optimizer: Lbfgs { history: 60, longest_step: Some(1.0), ..Lbfgs::default() }.into(),
             standardize: Standardize::Yes,
-            inputs_as: None,
+            units: Units::Own,
+            periods: None,
             warp: Warp::None,
             link: Link::Identity,
             start: StartFrom::Data,
@@ -261,7 +275,10 @@ impl Fit {
     ) -> Result<Found> {
         let kernel = &asked.bind(&problem.columns)?;
         let program = Program::compile(kernel, problem.d())?;
-        let facts = Facts::of(problem.x.points(), &problem.y, kernel, self.start);
+        let mut facts = Facts::of(problem.x.points(), &problem.y, kernel, self.start);
+        if let Some(periods) = &self.periods {
+            facts = facts.with_periods(periods.iter().map(|p| p / problem.scaling.width(0)).collect());
+        }
         let evidence = |threads| Evidence { problem, kernel, program: &program, priors: self.priors, threads };
         let starts: Vec<Start> = (0..restarts)
             .map(|i| match self.resume.get(i).and_then(Option::as_ref).filter(|_| asked == &self.kernel) {

@@ -3,10 +3,11 @@
 use super::account::Account;
 use super::candidate::Candidate;
 use super::link::Link;
-use super::member::{Member, Parts};
+use super::member::Member;
 use super::mixture::{Mixture, Part};
 use super::problem::Problem;
-use crate::data::{Encoding, Points, Scaling};
+use super::{Fit, Units};
+use crate::data::{Dataset, Encoding, Points, Scaling};
 use crate::error::{Error, Result};
 use crate::gp::Prediction;
 use crate::kernel::Kernel;
@@ -32,22 +33,30 @@ impl Model {
     /// The model of some candidates, with their weights.
     pub(super) fn of(problem: &Problem, chosen: &[(&Candidate, f64)], account: Account) -> Result<Self> {
         let member = |&(c, weight): &(&Candidate, f64)| {
-            let parts = Parts {
-                weight,
-                kernel: c.kernel.clone(),
-                noise: c.noise,
-                link: problem.link,
-                scaling: problem.scaling.clone(),
-                y: problem.y.clone(),
-                known: problem.known.clone(),
-                repeats: problem.repeats.clone(),
-            };
-            let member = Member::new(parts, problem.x.points())?;
+            let member = Member::new(problem.parts(c.kernel.clone(), c.noise, weight), problem.x.points())?;
             if chosen.len() == 1 { Ok(member) } else { member.within_reach(problem.x.points()) }
         };
         let members = chosen.iter().map(member).collect::<Result<Vec<_>>>()?;
         let (encoding, target) = (problem.encoding.clone(), problem.target.clone());
         Ok(Self { encoding, target, x: problem.x.points().clone(), members, widening: 1.0, account })
+    }
+
+    /// The same processes, in the same units, once they have seen these rows instead of those they were learned from. The
+    /// account stays that of the learning.
+    ///
+    /// # Errors
+    /// When the rows do not fit, or their covariance cannot be factorised.
+    pub(crate) fn shown(&self, data: &Dataset) -> Result<Self> {
+        let mut shown = self.clone();
+        for m in &mut shown.members {
+            let mut fit = Fit::new(m.kernel.clone());
+            (fit.units, fit.link) = (Units::All(m.scaling.clone()), m.link);
+            let problem = Problem::new(data, &fit, Problem::may_merge(&m.kernel))?;
+            let member = Member::new(problem.parts(m.kernel.clone(), m.noise, m.weight), problem.x.points())?;
+            *m = Member { levels: m.levels.clone(), ..member };
+            shown.x = problem.x.points().clone();
+        }
+        Ok(shown)
     }
 
     /// The weighted average of models of the same inputs: their members beside each other. The account is that of the

@@ -1,6 +1,6 @@
 //! The options of a fit, one after another. Every one has a default that needs no thought.
 
-use super::{Fit, ITERATIONS, Model, Priors, Standardize, StartFrom, Warp};
+use super::{Fit, ITERATIONS, Model, Priors, Standardize, StartFrom, Units, Warp};
 use crate::data::{Dataset, Scaling};
 use crate::error::Result;
 use crate::kernel::Kernel;
@@ -30,8 +30,16 @@ impl Fit {
     /// # Errors
     /// When a column spans more than a double can hold.
     pub(crate) fn measured_by(mut self, all: &Dataset) -> Result<Self> {
-        self.inputs_as = Some(Scaling::of(all)?);
+        self.units = Units::Inputs(Scaling::of(all)?);
         Ok(self)
+    }
+
+    /// The same fit of a single column with these periods, in the units of the data, instead of those that the rows it is
+    /// given tell.
+    #[must_use]
+    pub(crate) fn with_periods(mut self, periods: Vec<f64>) -> Self {
+        self.periods = Some(periods);
+        self
     }
 
     /// The same fit, starting where an earlier one of the same kernel ended, with at most this many iterations.
@@ -39,7 +47,7 @@ impl Fit {
     #[must_use]
     pub fn going_on_from(mut self, model: &Model, iterations: usize) -> Self {
         self.kernel = model.kernel().clone();
-        self.inputs_as = Some(model.scaling().clone());
+        self.units = Units::Inputs(model.scaling().clone());
         self.first_noise = Some(model.members[0].noise);
         self.at_most(iterations)
     }

@@ -1,73 +1,55 @@
 //! Which periods a series has: the Lomb–Scargle periodogram, for even and uneven times alike, and its peaks.
 
-use std::f64::consts::TAU;
+use std::f64::consts::{PI, TAU};
 
 /// Frequencies tried for each independent one: peaks fall between the grid of a plain transform.
 const OVERSAMPLING: f64 = 5.0;
 /// The most frequencies tried.
-const MOST: usize = 4000;
+const MOST: usize = 5000;
 /// Independent frequencies on either side that tell how much power is usual.
 const NEIGHBOURS: f64 = 15.0;
 /// A line has this many times the median power around it, which noise has once in ten thousand frequencies.
 const LINE: f64 = 14.0;
+/// A peak beside a higher one is more than what leaks from that if it has this many times as much.
+const LEAK: f64 = 2.0;
 /// The highest harmonic that is taken for one: a week is no harmonic of a year, nor a day of a week.
 const HARMONICS: f64 = 6.0;
 
 /// Periods that stand out, at most four: those that repeat for certain first, then those with the most power.
 pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
-    let n = t.len();
-    if n < 12 {
+    let Some(series) = Series::new(t, y) else { return vec![] };
+    let band = series.band();
+    let refined = |p: Peak| 1.0 / series.top(p.f, 1.2 * series.spacing(band), 8);
+    strongest(series.peaks(band), series.span).into_iter().map(refined).collect()
+}
+
+/// The same of a series too long for one look: its latest rows tell the short periods, rows from all of it the long ones, and
+/// how long the short ones are to within its whole length. Both are given as times and values.
+pub(crate) fn periods_of_long(latest: (&[f64], &[f64]), whole: (&[f64], &[f64])) -> Vec<f64> {
+    let (Some(latest), Some(whole)) = (Series::new(latest.0, latest.1), Series::new(whole.0, whole.1)) else {
         return vec![];
+    };
+    // A few repetitions among the latest rows are enough to tell one from another.
+    let ((low, _), (_, high)) = (whole.band(), latest.band());
+    let between = 5.0 / latest.span;
+    if between <= low || between >= high {
+        return periods(latest.t, &latest.y);
     }
-    let (first, last) = t.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
-    let span = last - first;
-    if span <= 0.0 {
-        return vec![];
-    }
-    let before: f64 = y.iter().map(|v| v * v).sum();
-    let y = detrended(t, y);
-    let total: f64 = y.iter().map(|v| v * v).sum();
-    // Nothing but rounding is left of a straight line.
-    if total <= 1e-24 * before || total <= 1e-300 {
-        return vec![];
-    }
-    // From one and a half repetitions in the data to two points a repetition, by the typical step.
-    let mut sorted = t.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let mut gaps: Vec<f64> = sorted.windows(2).map(|w| w[1] - w[0]).filter(|g| *g > 0.0).collect();
-    gaps.sort_by(f64::total_cmp);
-    let step = gaps.get(gaps.len() / 2).copied().unwrap_or(span / n as f64);
-    let (lowest, highest) = (1.5 / span, 0.5 / step);
-    let count = (((highest - lowest) * span * OVERSAMPLING) as usize).clamp(16, MOST);
-    let power: Vec<(f64, f64)> = (0..count)
-        .map(|i| {
-            let f = lowest + (highest - lowest) * i as f64 / (count - 1) as f64;
-            (f, power_at(f, t, &y) / total)
-        })
-        .collect();
-    let independent = (count - 1) as f64 / ((highest - lowest) * span);
-    let floor = background(&power, independent, span);
-    let mut peaks: Vec<Peak> = (1..count - 1)
-        .filter(|&i| power[i].1 > power[i - 1].1 && power[i].1 >= power[i + 1].1)
-        .map(|i| Peak { f: power[i].0, power: power[i].1, line: power[i].1 > LINE * floor[i] })
-        .collect();
-    peaks.sort_by(|a, b| b.power.total_cmp(&a.power));
-    let Some(&Peak { power: strongest, .. }) = peaks.first() else { return vec![] };
-    let mut found: Vec<Peak> = Vec::new();
-    let (mut broad, mut lines) = (0, 0);
-    for peak in peaks {
-        // A peak says something if it is not the noise floor (of 2/n on average) and not a neighbour of a larger one.
-        // A walk of the level has the most power of all, at low frequencies; a line above it counts however weak.
-        let apart = found.iter().all(|g| (peak.f - g.f).abs() > 1.5 / span);
-        let (strong, count) = match peak.line {
-            true => (true, &mut lines),
-            false => (peak.power > 0.02 * strongest, &mut broad),
-        };
-        if peak.power > 8.0 / n as f64 && strong && apart && *count < 6 {
-            *count += 1;
-            found.push(peak);
+    let (slow, fast) = (whole.peaks((low, between)), latest.peaks((between, high)));
+    let refined = |p: Peak| match p.f < between {
+        true => whole.top(p.f, 1.2 * whole.spacing((low, between)), 8),
+        false => {
+            let f = latest.top(p.f, 1.2 * latest.spacing((between, high)), 8);
+            let steps = (5.0 * whole.span / latest.span).ceil() as i32;
+            whole.top(f, 0.5 / latest.span, steps)
         }
-    }
+    };
+    let found = strongest([slow, fast].concat(), latest.span);
+    found.into_iter().map(|p| 1.0 / refined(p)).collect()
+}
+
+/// The fundamentals among some peaks, at most four.
+fn strongest(found: Vec<Peak>, span: f64) -> Vec<Peak> {
     // A harmonic belongs to its fundamental, if that is there with a fair share of its power.
     let is_harmonic = |peak: &Peak| {
         found.iter().any(|g| {
@@ -79,12 +61,118 @@ pub(super) fn periods(t: &[f64], y: &[f64]) -> Vec<f64> {
     };
     let mut fundamental: Vec<Peak> = found.iter().copied().filter(|p| !is_harmonic(p)).collect();
     // Lines repeat for certain; what is broad may only look so.
-    fundamental.sort_by_key(|p| !p.line);
+    fundamental.sort_by(|a, b| b.line.cmp(&a.line).then(b.power.total_cmp(&a.power)));
+    fundamental.truncate(4);
     fundamental
-        .iter()
-        .take(4)
-        .map(|p| 1.0 / refine(p.f, 0.3 * (highest - lowest) / (count - 1) as f64, t, &y))
-        .collect()
+}
+
+/// Times and what is left of the values once a trend is taken out.
+struct Series<'a> {
+    t: &'a [f64],
+    y: Vec<f64>,
+    span: f64,
+    /// The sum of squares of what is left.
+    total: f64,
+}
+
+impl<'a> Series<'a> {
+    /// None where there are too few values or nothing is left of them.
+    fn new(t: &'a [f64], y: &[f64]) -> Option<Self> {
+        let (first, last) = t.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+        let span = last - first;
+        if t.len() < 12 || span <= 0.0 {
+            return None;
+        }
+        let before: f64 = y.iter().map(|v| v * v).sum();
+        let y = detrended(t, y);
+        let total: f64 = y.iter().map(|v| v * v).sum();
+        // Nothing but rounding is left of a straight line.
+        (total > 1e-24 * before && total > 1e-300).then_some(Self { t, y, span, total })
+    }
+
+    /// From one and a half repetitions in the data to two points a repetition, by the typical step.
+    fn band(&self) -> (f64, f64) {
+        let mut sorted = self.t.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let mut gaps: Vec<f64> = sorted.windows(2).map(|w| w[1] - w[0]).filter(|g| *g > 0.0).collect();
+        gaps.sort_by(f64::total_cmp);
+        let step = gaps.get(gaps.len() / 2).copied().unwrap_or(self.span / self.t.len() as f64);
+        (1.5 / self.span, 0.5 / step)
+    }
+
+    /// How many frequencies of a band are tried.
+    fn count(&self, (lowest, highest): (f64, f64)) -> usize {
+        (((highest - lowest) * self.span * OVERSAMPLING) as usize).clamp(16, MOST)
+    }
+
+    /// How far they are apart.
+    fn spacing(&self, band: (f64, f64)) -> f64 {
+        (band.1 - band.0) / (self.count(band) - 1) as f64
+    }
+
+    /// The peaks of a band that say something, the highest first.
+    fn peaks(&self, band: (f64, f64)) -> Vec<Peak> {
+        let ((lowest, highest), count) = (band, self.count(band));
+        let power: Vec<(f64, f64)> = (0..count)
+            .map(|i| {
+                let f = lowest + (highest - lowest) * i as f64 / (count - 1) as f64;
+                (f, self.power_at(f) / self.total)
+            })
+            .collect();
+        let independent = (count - 1) as f64 / ((highest - lowest) * self.span);
+        let floor = background(&power, independent, self.span);
+        let mut peaks: Vec<Peak> = (1..count - 1)
+            .filter(|&i| power[i].1 > power[i - 1].1 && power[i].1 >= power[i + 1].1)
+            .map(|i| Peak { f: power[i].0, power: power[i].1, line: power[i].1 > LINE * floor[i] })
+            .collect();
+        peaks.sort_by(|a, b| b.power.total_cmp(&a.power));
+        let Some(&Peak { power: strongest, .. }) = peaks.first() else { return vec![] };
+        let mut found: Vec<Peak> = Vec::new();
+        let (mut broad, mut lines) = (0, 0);
+        for peak in peaks {
+            // A peak says something if it is not the noise floor (of 2/n on average) and not a neighbour of a larger one.
+            // A walk of the level has the most power of all, at low frequencies; a line above it counts however weak.
+            // What has an end leaks: (π δ)⁻² of its power at δ independent frequencies from it.
+            let apart = found.iter().all(|g| {
+                let distance = (peak.f - g.f).abs() * self.span;
+                distance > 1.5 && peak.power > LEAK * g.power / (PI * distance).powi(2)
+            });
+            let (strong, count) = match peak.line {
+                true => (true, &mut lines),
+                false => (peak.power > 0.02 * strongest, &mut broad),
+            };
+            if peak.power > 8.0 / self.t.len() as f64 && strong && apart && *count < 6 {
+                *count += 1;
+                found.push(peak);
+            }
+        }
+        found
+    }
+
+    /// The top of the peak near f: the frequency with the most power within `width` of it, in so many steps to either side.
+    fn top(&self, f: f64, width: f64, steps: i32) -> f64 {
+        let at = |k: i32| f + width * f64::from(k) / f64::from(steps);
+        let power = (-steps..=steps).map(|k| (k, self.power_at(at(k))));
+        at(power.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |best| best.0))
+    }
+
+    /// Power of one frequency: the part of Σy² that a sinusoid of any phase explains.
+    fn power_at(&self, f: f64) -> f64 {
+        let (mut ys, mut yc, mut ss, mut cc, mut sc) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (&t, &y) in self.t.iter().zip(&self.y) {
+            let (s, c) = (TAU * f * t).sin_cos();
+            ys += y * s;
+            yc += y * c;
+            ss += s * s;
+            cc += c * c;
+            sc += s * c;
+        }
+        // Turned by the angle that makes sine and cosine orthogonal on these times.
+        let (s, c) = (0.5 * f64::atan2(2.0 * sc, cc - ss)).sin_cos();
+        let (cross, along, across) = (2.0 * s * c * sc, c * yc + s * ys, c * ys - s * yc);
+        let (cc, ss) = (c * c * cc + s * s * ss + cross, c * c * ss + s * s * cc - cross);
+        along * along / cc.max(1e-12) + across * across / ss.max(1e-12)
+    }
 }
 
 /// A frequency with more power than those beside it.
@@ -107,34 +195,6 @@ fn background(power: &[(f64, f64)], independent: f64, span: f64) -> Vec<f64> {
         *window.select_nth_unstable_by(middle, f64::total_cmp).1
     };
     (0..power.len()).map(about).collect()
-}
-
-/// The top of the peak near f.
-fn refine(f: f64, width: f64, t: &[f64], y: &[f64]) -> f64 {
-    let at = |k: i32| f + width * f64::from(k) / 2.0;
-    let best = (-8..=8).max_by(|&a, &b| power_at(at(a), t, y).total_cmp(&power_at(at(b), t, y)));
-    at(best.unwrap_or(0))
-}
-
-/// Power of one frequency: the part of Σy² that a sinusoid of any phase explains.
-fn power_at(f: f64, t: &[f64], y: &[f64]) -> f64 {
-    let (mut s2, mut c2) = (0.0, 0.0);
-    for &t in t {
-        let (s, c) = (2.0 * TAU * f * t).sin_cos();
-        s2 += s;
-        c2 += c;
-    }
-    // The shift that makes sine and cosine orthogonal on these times.
-    let shift = 0.5 * f64::atan2(s2, c2);
-    let (mut ys, mut yc, mut ss, mut cc) = (0.0, 0.0, 0.0, 0.0);
-    for (&t, &y) in t.iter().zip(y) {
-        let (s, c) = (TAU * f * t - shift).sin_cos();
-        ys += y * s;
-        yc += y * c;
-        ss += s * s;
-        cc += c * c;
-    }
-    yc * yc / cc.max(1e-12) + ys * ys / ss.max(1e-12)
 }
 
 /// Residuals of a straight line and a parabola, so that a trend is not taken for a long period.
@@ -217,6 +277,27 @@ mod tests {
         let found = periods(&t, &y);
         for period in [24.0, 168.0] {
             assert!(found[..2].iter().any(|p| (p / period - 1.0).abs() < 0.01), "{period}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_series_has_its_day_week_and_year() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let n = 20_000;
+        let value = |t: f64, rng: &mut ChaCha8Rng| {
+            let day = 20.0 * (TAU * t / 24.0).sin() + 8.0 * (2.0 * TAU * t / 24.0).cos();
+            let week = if t % 168.0 < 48.0 { -15.0 } else { 0.0 };
+            day + week + 25.0 * (TAU * t / 8766.0).cos() + 5.0 * rng.sample::<f64, _>(StandardNormal)
+        };
+        let y: Vec<f64> = (0..n).map(|t| value(f64::from(t), &mut rng)).collect();
+        let part = |rows: Vec<usize>| -> (Vec<f64>, Vec<f64>) { rows.iter().map(|&r| (r as f64, y[r])).unzip() };
+        let (latest, whole) =
+            (part((18_000..20_000).collect()), part((0..2000).map(|i| 10 * i + i * i % 10).collect()));
+        let found = periods_of_long((&latest.0, &latest.1), (&whole.0, &whole.1));
+        // To within what a tenth of a repetition makes of it over the whole length.
+        for period in [24.0, 168.0, 8766.0] {
+            let close = 0.2 * period * period / f64::from(n);
+            assert!(found[..3].iter().any(|p| (p - period).abs() < close), "{period} ± {close}: {found:?}");
         }
     }
 

@@ -2,7 +2,8 @@
 //! other units or another order of rows make the same problem, and so the same fit.
 
 use super::link::Link;
-use super::{Fit, Standardize, ends};
+use super::member::Parts;
+use super::{Fit, Standardize, Units, ends};
 use crate::data::{Dataset, Points, Scaling, Split, Stream};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
@@ -51,9 +52,10 @@ impl Problem {
         let (scaling, x, y) = match fit.standardize {
             Standardize::Yes => {
                 let own = Scaling::of(data)?;
-                let scaling = match &fit.inputs_as {
-                    Some(other) => own.with_inputs_of(other),
-                    None => own,
+                let scaling = match &fit.units {
+                    Units::Own => own,
+                    Units::Inputs(other) => own.with_inputs_of(other),
+                    Units::All(other) => other.clone(),
                 };
                 notes.extend(scaling.notes(data));
                 let (x, y) = (scaling.points(data.x())?, scaling.target(data.y()));
@@ -114,6 +116,20 @@ impl Problem {
             notes: stream.notes().to_vec(),
             ends: OnceLock::new(),
         })
+    }
+
+    /// A process of these rows, as far as it needs no work.
+    pub fn parts(&self, kernel: Kernel, noise: f64, weight: f64) -> Parts {
+        Parts {
+            weight,
+            kernel,
+            noise,
+            link: self.link,
+            scaling: self.scaling.clone(),
+            y: self.y.clone(),
+            known: self.known.clone(),
+            repeats: self.repeats.clone(),
+        }
     }
 
     /// Rows after merging.

@@ -56,6 +56,14 @@ impl Facts {
         Self { distance: distance.collect(), periods, middle: middle.collect(), noise, from }
     }
 
+    /// The same facts with other periods along the first column, unless starts do not come from data.
+    pub fn with_periods(mut self, periods: Vec<f64>) -> Self {
+        if self.from == StartFrom::Data {
+            self.periods[0] = periods;
+        }
+        self
+    }
+
     /// One axis of a grid, whose periods and noise were found from all of its lines.
     pub fn of_axis(x: &Points, periods: Vec<f64>, noise: f64, from: StartFrom) -> Self {
         let plain = Self::of(x, &[], &Kernel::rbf(), from);

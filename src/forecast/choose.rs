@@ -2,7 +2,9 @@
 //! parts of the past from what came before them. Several good ones are averaged rather than one trusted.
 
 use super::Effort;
+use super::past::Past;
 use super::rolling::Rolling;
+use super::rows::{Origin, learned, origins};
 use super::shares::{OUT, charge, shares};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
@@ -40,10 +42,6 @@ const SCOUT_STEPS: usize = 40;
 const RIVAL_STEPS: usize = 150;
 /// Those of a quick search.
 const QUICK: [&str; 4] = ["MAT12", "LIN + MAT12", "LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
-/// Beyond this many rows the network alone is fitted, and judged by its evidence.
-const MOST_ROWS: usize = 3000;
-/// Up to this many rows there are several origins.
-const MOST_ORIGINS: usize = 700;
 /// Restarts of the asked kernel that stay in the running.
 const STARTS: usize = 4;
 /// Parameters beyond these cost nothing: weak priors hold them.
@@ -79,11 +77,22 @@ struct Runner {
     told: Vec<Option<Vec<Mixture>>>,
 }
 
+/// What is known under one link.
+struct Pasts {
+    link: Link,
+    levels: Levels,
+    /// At each origin.
+    before: Vec<Past>,
+    whole: Past,
+}
+
 /// What is fitted, to what.
 pub(super) struct Question<'a> {
     pub fit: &'a Fit,
     pub data: &'a Dataset,
     pub links: &'a [Link],
+    /// Do other kernels compete with the asked one?
+    pub compete: bool,
     /// Steps that will be forecast, where they are known.
     pub horizon: Option<usize>,
     pub effort: Effort,
@@ -113,29 +122,28 @@ impl Question<'_> {
             rival_texts = &QUICK;
         }
         let origins = origins;
-        let rivals = self.fit.kernel().is_network() && self.data.n() <= MOST_ROWS && !self.fit.is_alone();
+        let rivals = self.compete;
         // Where there are two links, a short look first: the asked kernel takes longest, and is fitted only under links
         // that plain kernels do not speak against.
+        let pasts = self.pasts(&origins)?;
         let looking = if rivals && self.links.len() > 1 { &SCOUTS[..] } else { &[] };
         let quick = self.fit.clone().with_share_of_time(SCOUTS_SHARE);
-        let scouts = self.rivals(looking, &[], quick.clone().at_most(SCOUT_STEPS))?;
+        let scouts = self.rivals(looking, &pasts, &[], quick.clone().at_most(SCOUT_STEPS))?;
         let mut hurried = quick.is_late();
         let best = |link: Option<Link>| {
             let some = scouts.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
             some.map(|r| r.evidence).fold(f64::NEG_INFINITY, f64::max)
         };
         let doubtful = |link: Link| !hurried && best(Some(link)) < best(None) - CLEAR;
-        let links: Vec<Link> = self.links.iter().copied().filter(|&link| !doubtful(link)).collect();
+        let worth: Vec<&Pasts> = pasts.iter().filter(|p| !doubtful(p.link)).collect();
         // Where time is short, some of it is left for the rivals.
         let asked_fit = if rivals { self.fit.clone().with_share_of_time(ASKED_SHARE) } else { self.fit.clone() };
-        let asked: Vec<Result<Vec<Runner>>> = links
-            .par_iter()
-            .with_max_len(1)
-            .map(|&link| self.run(asked_fit.kernel(), link, &origins, asked_fit.clone(), &|step| watch(link, step)))
-            .collect();
+        let run =
+            |p: &&Pasts| self.run(asked_fit.kernel(), p, &origins, asked_fit.clone(), &|step| watch(p.link, step));
+        let asked: Vec<Result<Vec<Runner>>> = worth.par_iter().with_max_len(1).map(run).collect();
         hurried |= asked_fit.is_late();
         let plain = self.fit.clone().at_most(RIVAL_STEPS);
-        let mut runners = if rivals { self.rivals(rival_texts, &origins, plain)? } else { vec![] };
+        let mut runners = if rivals { self.rivals(rival_texts, &pasts, &origins, plain)? } else { vec![] };
         hurried |= self.fit.is_late();
         let mut failed = None;
         for result in asked {
@@ -151,23 +159,43 @@ impl Question<'_> {
         if let (true, Some(error)) = (runners.is_empty(), failed) {
             return Err(error);
         }
-        let chosen = self.average(runners, &origins)?;
+        let chosen = self.average(runners, &origins, &pasts)?;
         // Of the whole search, not of the heaviest member.
         let seconds = clock.elapsed().as_secs_f64();
         Ok(Chosen { model: chosen.model.with_account(|a| a.seconds = seconds), hurried, ..chosen })
     }
 
+    /// The values that kernels are learned from.
+    fn learned_values(&self) -> Vec<f64> {
+        at_rows(self.data.y(), &learned(self.data.n(), self.compete))
+    }
+
+    /// What is known at each origin and at the end, under each link.
+    fn pasts(&self, origins: &[Origin]) -> Result<Vec<Pasts>> {
+        let one = |&link: &Link| {
+            let none = Levels::default();
+            let levels = self.levels.iter().find(|l| l.0 == link).map_or(none, |l| l.1.clone());
+            let series = levels.taken_out(link.of(self.data)?)?;
+            let past = |at: usize| Past::new(&series, at, self.compete);
+            let ends: Vec<usize> = origins.iter().map(|o| o.at).chain([series.n()]).collect();
+            let mut all: Vec<Past> = ends.into_par_iter().with_max_len(1).map(past).collect();
+            let whole = all.pop().expect("one was put there");
+            Ok(Pasts { link, levels, before: all, whole })
+        };
+        self.links.iter().map(one).collect()
+    }
+
     /// Rivals under every link; one that fails is no reason to fail.
-    fn rivals(&self, texts: &[&str], origins: &[Origin], fit: Fit) -> Result<Vec<Runner>> {
-        let mut entries: Vec<(Kernel, Link)> = Vec::new();
+    fn rivals(&self, texts: &[&str], pasts: &[Pasts], origins: &[Origin], fit: Fit) -> Result<Vec<Runner>> {
+        let mut entries: Vec<(Kernel, &Pasts)> = Vec::new();
         for text in texts {
-            for &link in self.links {
-                entries.push((text.parse()?, link));
+            for past in pasts {
+                entries.push((text.parse()?, past));
             }
         }
         let plain = fit.restarts(1).resume(vec![]);
-        let run = |(kernel, link): &(Kernel, Link)| {
-            self.run(kernel, *link, origins, plain.clone(), &|_| ControlFlow::Continue(()))
+        let run = |(kernel, pasts): &(Kernel, &Pasts)| {
+            self.run(kernel, pasts, origins, plain.clone(), &|_| ControlFlow::Continue(()))
         };
         let all: Vec<Vec<Runner>> =
             entries.par_iter().with_max_len(1).map(|entry| run(entry).unwrap_or_default()).collect();
@@ -178,14 +206,12 @@ impl Question<'_> {
     fn run(
         &self,
         kernel: &Kernel,
-        link: Link,
+        pasts: &Pasts,
         origins: &[Origin],
         fit: Fit,
         watch: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Runner>> {
-        let none = Levels::default();
-        let levels = self.levels.iter().find(|l| l.0 == link).map_or(&none, |l| &l.1);
-        let linked = |data: &Dataset| levels.taken_out(link.of(data)?);
+        let Pasts { link, levels, before, whole } = pasts;
         let fit = fit.kernel_of(kernel.clone());
         let asked = *kernel == *self.fit.kernel();
         let once = fit.clone().restarts(1).resume(vec![]);
@@ -193,8 +219,8 @@ impl Question<'_> {
         // The asked kernel is fitted to the whole series first, from all its starts: that is what can be resumed.
         let mut models = Vec::new();
         if asked {
-            let states = self.resume.iter().find(|r| r.0 == link).map_or(vec![], |r| r.1.clone());
-            models = first(&fit).resume_some(states).run_each(&linked(self.data)?, watch)?;
+            let states = self.resume.iter().find(|r| r.0 == *link).map_or(vec![], |r| r.1.clone());
+            models = whole.known_to(first(&fit).resume_some(states)).run_each(&whole.learned, watch)?;
         }
         // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts,
         // but for shifts of the level, which nobody could foresee and no kernel is judged by.
@@ -202,30 +228,30 @@ impl Question<'_> {
         let mut told: Vec<Option<Vec<Mixture>>> = vec![None; origins.len()];
         let mut order: Vec<usize> = (0..origins.len()).collect();
         order.sort_by_key(|&o| origins[o].at);
-        let again = |once: &Fit, earlier: &Option<Model>| match earlier {
+        let again = |once: &Fit, past: &Past, earlier: &Option<Model>| match earlier {
             Some(model) => once.clone().going_on_from(model, AGAIN),
-            None => once.clone(),
+            None => past.known_to(once.clone()),
         };
         let past_fit = if asked { once.clone() } else { first(&once) };
         for o in order {
-            let Origin { at, steps } = origins[o];
-            let past = linked(&self.data.select(&(0..at).collect::<Vec<_>>()))?;
-            let ahead = Points::from_column(&self.data.x().column(0)[at..at + steps])?;
-            let found = again(&past_fit, &last).run_each(&past, &|_: Step| ControlFlow::Continue(()));
+            let (past, ahead) = (&before[o], at_rows(self.data.x().column(0), &origins[o].ahead));
+            let ahead = Points::from_column(&ahead)?;
+            let found = again(&past_fit, past, &last).run_each(&past.learned, &|_: Step| ControlFlow::Continue(()));
             if let Some(model) = found.ok().and_then(|m| m.into_iter().next()) {
-                told[o] = model.clone().with_link(link).with_levels(levels).distribution(&ahead).ok();
+                let knows = past.shown_to(&model);
+                told[o] = knows.and_then(|m| m.with_link(*link).with_levels(levels).distribution(&ahead)).ok();
                 last = Some(model);
             }
         }
         if !asked {
-            models = again(&once, &last).run_each(&linked(self.data)?, watch)?;
+            models = again(&once, whole, &last).run_each(&whole.learned, watch)?;
         }
         models.truncate(STARTS);
         let runner = |model: Model| {
             // Every step of the level was looked for among all times.
             let cost = 1.5 * levels.steps().len() as f64 * (self.data.n() as f64).ln();
-            let evidence = model.evidence_under(link, self.data.y()) - cost;
-            let model = model.with_link(link).with_levels(levels);
+            let evidence = model.evidence_under(*link, &self.learned_values()) - cost;
+            let model = model.with_link(*link).with_levels(levels);
             let away = self.runs_away(&model);
             Runner { model, name: kernel.to_string(), evidence, away, told: told.clone() }
         };
@@ -233,14 +259,15 @@ impl Question<'_> {
     }
 
     /// Weighs the runners and averages the best.
-    fn average(&self, runners: Vec<Runner>, origins: &[Origin]) -> Result<Chosen> {
+    fn average(&self, runners: Vec<Runner>, origins: &[Origin], pasts: &[Pasts]) -> Result<Chosen> {
         let weights = self.weights(&runners, origins, None);
         let mut order: Vec<usize> = (0..runners.len()).collect();
         order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]));
         let rolling = self.rolling(&runners, origins);
         let width = |r: &Runner| r.model.scaling().target_width().ln();
+        let y = self.learned_values();
         let account = |&i: &usize| {
-            let (r, y) = (&runners[i], self.data.y());
+            let r = &runners[i];
             let jacobian = y.iter().map(|&y| r.model.link().log_jacobian(y)).sum::<f64>() / y.len() as f64;
             CandidateAccount {
                 kernel: r.name.clone(),
@@ -254,8 +281,13 @@ impl Question<'_> {
         let evidence = runners[order[0]].evidence;
         let mut models: Vec<Option<Model>> = runners.into_iter().map(|r| Some(r.model)).collect();
         let chosen = order.iter().filter(|&&i| weights[i] > 0.0);
-        let chosen = chosen.filter_map(|&i| Some((models[i].take()?, weights[i]))).collect();
-        let model = Model::average(chosen)?.with_account(|a| a.candidates = candidates);
+        let chosen: Vec<(Model, f64)> = chosen.filter_map(|&i| Some((models[i].take()?, weights[i]))).collect();
+        let whole = |link: Link| pasts.iter().find(|p| p.link == link).map(|p| &p.whole);
+        let shown = |(model, weight): &(Model, f64)| Some((whole(model.link())?.shown_to(model).ok()?, *weight));
+        let shown: Vec<(Model, f64)> = chosen.par_iter().with_max_len(1).filter_map(shown).collect();
+        // If not one of them can take in more rows, those they were learned from must do.
+        let model = Model::average(if shown.is_empty() { chosen } else { shown })?
+            .with_account(|a| a.candidates = candidates);
         // Forecasts of the past that were too sure make those of the future wider.
         let model = model.widened(rolling.map_or(1.0, |r| (MARGIN * r.spread).clamp(1.0, WIDEST)));
         Ok(Chosen { model, evidence, rolling, hurried: false })
@@ -264,7 +296,7 @@ impl Question<'_> {
     /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin. One origin
     /// may be left out.
     fn weights(&self, runners: &[Runner], origins: &[Origin], without: Option<usize>) -> Vec<f64> {
-        let n = self.data.n() as f64;
+        let n = self.learned_values().len() as f64;
         let penalised = |r: &Runner| {
             let count = r.model.kernel().params().len().min(MOST_COUNTED) as f64;
             r.evidence - 0.5 * count * n.ln()
@@ -274,10 +306,10 @@ impl Question<'_> {
         let mut logs: Vec<f64> = runners.iter().map(|r| scale * (penalised(r) - best)).collect();
         let seen = origins.iter().enumerate().filter(|(o, _)| Some(*o) != without);
         let errors = seen.map(|(o, origin)| {
-            let truth = &self.data.y()[origin.at..origin.at + origin.steps];
+            let truth = at_rows(self.data.y(), &origin.ahead);
             let error = |r: &Runner| -> Option<f64> {
                 let told = r.told[o].as_ref()?;
-                let squares = told.iter().zip(truth).map(|(m, y)| (m.moments().0 - y).powi(2)).sum::<f64>();
+                let squares = told.iter().zip(&truth).map(|(m, y)| (m.moments().0 - y).powi(2)).sum::<f64>();
                 Some((squares / truth.len() as f64).sqrt()).filter(|e| e.is_finite())
             };
             runners.iter().map(error).collect()
@@ -311,7 +343,7 @@ impl Question<'_> {
         let mut rolling = Rolling::default();
         for (o, origin) in origins.iter().enumerate() {
             let weights = self.weights(runners, origins, Some(o));
-            for step in 0..origin.steps {
+            for (step, &row) in origin.ahead.iter().enumerate() {
                 let mut parts = Vec::new();
                 for (r, &w) in runners.iter().zip(&weights).filter(|(_, w)| **w > 0.0) {
                     let told = r.told[o].iter().flat_map(|t| t[step].parts.iter());
@@ -320,7 +352,7 @@ impl Question<'_> {
                 let total: f64 = parts.iter().map(|p| p.weight).sum();
                 if total > 0.0 {
                     parts.iter_mut().for_each(|p| p.weight /= total);
-                    rolling.add(&Mixture { parts }, self.data.y()[origin.at + step]);
+                    rolling.add(&Mixture { parts }, self.data.y()[row]);
                 }
             }
         }
@@ -328,29 +360,9 @@ impl Question<'_> {
     }
 }
 
-/// A time from which the past is forecast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Origin {
-    /// Rows seen.
-    pub at: usize,
-    /// Rows forecast.
-    pub steps: usize,
-}
-
-/// One horizon back from the end, half of one, and one and a half, as far as two fifths of the rows and at least 8 are
-/// left to learn from.
-fn origins(n: usize, horizon: Option<usize>) -> Vec<Origin> {
-    if !(12..=MOST_ROWS).contains(&n) {
-        return vec![];
-    }
-    let steps = horizon.unwrap_or(n / 5).min(n / 3).max(2);
-    // Long series take longer, and one origin of many steps tells enough.
-    let back: &[usize] = if n > MOST_ORIGINS { &[steps] } else { &[steps, steps / 2, 3 * steps / 2] };
-    let one = |&back: &usize| {
-        let at = n - back;
-        (back > 0 && at >= 8 && 5 * at >= 2 * n).then_some(Origin { at, steps: steps.min(n - at) })
-    };
-    back.iter().filter_map(one).collect()
+/// The values of some rows.
+fn at_rows(values: &[f64], rows: &[usize]) -> Vec<f64> {
+    rows.iter().map(|&r| values[r]).collect()
 }
 
 #[cfg(test)]
@@ -362,17 +374,5 @@ mod tests {
         for text in RIVALS.iter().chain(&QUICK) {
             assert!(text.parse::<Kernel>().is_ok(), "{text}");
         }
-    }
-
-    #[test]
-    fn origins_lie_within_the_series() {
-        for n in [0, 1, 5, 12, 13, 20, 144, 2999, 5000] {
-            for horizon in [None, Some(0), Some(1), Some(24), Some(10_000)] {
-                for o in origins(n, horizon) {
-                    assert!(o.steps > 0 && o.at >= 8 && o.at + o.steps <= n, "{n} {horizon:?} {o:?}");
-                }
-            }
-        }
-        assert_eq!(origins(144, Some(24)).len(), 3);
     }
 }

@@ -6,8 +6,10 @@ mod baseline;
 mod choose;
 mod found;
 mod many;
+mod past;
 mod picture;
 mod rolling;
+mod rows;
 mod shares;
 mod shifts;
 
@@ -139,6 +141,20 @@ impl Forecaster {
         self
     }
 
+    /// Bytes that a forecast of a series of n rows takes, beyond the series itself: the work on the rows that kernels are
+    /// learned from, and the models of those that a forecast goes on from.
+    pub fn memory(&self, n: usize) -> usize {
+        let compete = self.competes();
+        let (learned, seen) = (rows::learned(n, compete).len(), n.min(rows::SEEN));
+        let members = if compete { shares::MOST_MEMBERS } else { self.fit.starts() };
+        self.fit.memory(learned, 1) + 8 * members * seen * seen + 64 * n
+    }
+
+    /// Whether other kernels compete with the asked one.
+    fn competes(&self) -> bool {
+        self.fit.kernel().is_network() && !self.fit.is_alone()
+    }
+
     /// Fits a series: a dataset with one input.
     ///
     /// # Errors
@@ -174,7 +190,7 @@ impl Forecaster {
         let (horizon, effort, resume) = (self.horizon, self.effort, &self.resume[..]);
         let in_order = data.select(&by_time(data));
         let mut levels = Vec::new();
-        for &link in links.iter().filter(|_| self.fit.kernel().is_network() && !self.fit.is_alone()) {
+        for &link in links.iter().filter(|_| self.competes()) {
             levels.push((link, shifts(&link.of(&in_order)?, &self.fit)));
         }
         // One of many series may wait for others, which is not its fault: there every fit has a clock of its own.
@@ -184,10 +200,13 @@ impl Forecaster {
             Effort::Quick => &measured,
         };
         let levels = &levels[..];
-        let chosen = Question { fit, data: &in_order, links, horizon, effort, resume, levels }.answer(&watch)?;
+        let chosen =
+            Question { fit, data: &in_order, links, compete: self.competes(), horizon, effort, resume, levels }
+                .answer(&watch)?;
         let axis = data.axis(0).cloned().unwrap_or_else(|| TimeAxis::plain(data.x().column(0)));
         let Chosen { model, evidence, rolling, hurried } = chosen;
         let mut notes = notes(&model, links, &axis);
+        notes.extend(rows::note(data.n(), self.competes()));
         if hurried {
             notes.push("the limit of time was reached: less was tried than usual".into());
         }

@@ -5,7 +5,7 @@ const POWER: f64 = 1.0;
 /// What a fit that runs away has less than any other, as a logarithm.
 pub(super) const OUT: f64 = 1e3;
 /// The most members, and the smallest weight worth having.
-const MOST_MEMBERS: usize = 8;
+pub(super) const MOST_MEMBERS: usize = 8;
 const SMALLEST: f64 = 0.02;
 /// The most that all fits of the asked kernel have together: that they agree is no proof, and intervals would be too sure.
 const MOST_OF_ONE: f64 = 2.0 / 3.0;

@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 /// What explains a series without steps: a level that drifts with a trend and a season, and the same but smoother.
 const KERNELS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 const ITERATIONS: usize = 30;
-/// Series of other lengths are taken as they are: shorter ones do not tell, longer ones take too long.
-const ROWS: std::ops::RangeInclusive<usize> = 24..=600;
+/// Shorter series do not tell; of longer ones, the latest rows are looked at, for those decide where forecasts begin.
+const FEWEST: usize = 24;
+const LATEST: usize = 600;
 /// The most shifts; the fewest rows between two that last; the most rows of one that does not.
 const MOST: usize = 3;
 const APART: usize = 4;
@@ -25,7 +26,8 @@ const CLEAR: f64 = 4.0;
 /// The steps of a series, in units of its target (which may be linked); rows in order of time.
 pub(super) fn shifts(data: &Dataset, fit: &Fit) -> Levels {
     let mut levels = Levels::default();
-    if !ROWS.contains(&data.n()) || !may_shift(data.y()) {
+    let data = &data.select(&(data.n().saturating_sub(LATEST)..data.n()).collect::<Vec<_>>());
+    if data.n() < FEWEST || !may_shift(data.y()) {
         return levels;
     }
     let Some(mut before) = best(data, &levels, fit) else { return levels };

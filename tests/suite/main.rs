@@ -16,6 +16,7 @@ mod optim;
 mod paper;
 mod plots;
 mod scale;
+mod series;
 mod sparse;
 mod tables;
 mod text;

@@ -3,12 +3,12 @@
 use crate::args::{Common, Forecast as Args, TransformArg};
 use crate::checkpoint::{self, Checkpoint, Done};
 use crate::failure::Failure;
-use crate::input::{check_memory, check_memory_of_many, peak_memory};
+use crate::input::{check_memory_of_series, peak_memory};
 use crate::output::{Sink, Talk, check_writable, columns, csv_line, print, print_json, short};
 use crate::progress::{Place, Watch};
 use covary::Dataset;
 use covary::data::{Choice, Horizon, Table};
-use covary::fit::{Link, Method};
+use covary::fit::Link;
 use covary::forecast::{
     Backtest, Effort, Finding, Fitted, Forecast, Forecaster, Outcome, Plan, Series, Status, Transform, backtest,
     findings, forecast_all,
@@ -94,9 +94,8 @@ fn one(
         let message = format!("{origins} origins of {steps} steps leave fewer than 8 of {n} rows to learn from");
         return Err(Failure::usage("backtest", message));
     }
-    let plan = fit.clone().method(Method::Exact).plan(&data)?;
-    check_memory(&plan, (data.n(), 1), |n| fit.memory(n, 1), talk)?;
     let forecaster = forecaster(args, fit).horizon(steps);
+    check_memory_of_series(&forecaster, 1, data.n(), talk)?;
     let task = format!("forecast of one series, transform {}", args.transform.name());
     let mut checkpoint =
         Checkpoint::new(&task, &args.search.kernel, common.seed, restarts, checkpoint::fingerprint(&data));
@@ -264,7 +263,8 @@ fn many(
         fit = fit.time_limit(BUDGET);
     }
     let longest = series.iter().map(|s| s.rows.len()).max().unwrap_or(0);
-    check_memory_of_many(&fit, series.len(), longest, talk)?;
+    let forecaster = forecaster(args, fit).effort(Effort::Quick);
+    check_memory_of_series(&forecaster, series.len(), longest, talk)?;
     let task = format!(
         "forecasts of many series, transform {}, {horizon:?}, intervals {:?}, {iterations} iterations",
         args.transform.name(),
@@ -282,7 +282,6 @@ fn many(
     }
     let place = Place::of(args.search.kept(), &[args.output.as_ref(), args.status.as_ref()]);
     let watch = Watch::new(talk, rest.len() as u64, checkpoint, place);
-    let forecaster = forecaster(args, fit).effort(Effort::Quick);
     let plan = Plan { forecaster: &forecaster, choice, horizon, levels: &args.interval };
     let mut odd = Vec::new();
     forecast_all(&plan, table, &rest, |_, o| odd.extend(watch.done(o)), &AtomicBool::new(false));
