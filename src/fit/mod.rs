@@ -275,10 +275,9 @@ impl Fit {
     ) -> Result<Found> {
         let kernel = &asked.bind(&problem.columns)?;
         let program = Program::compile(kernel, problem.d())?;
-        let mut facts = Facts::of(problem.x.points(), &problem.y, kernel, self.start);
-        if let Some(periods) = &self.periods {
-            facts = facts.with_periods(periods.iter().map(|p| p / problem.scaling.width(0)).collect());
-        }
+        let width = problem.scaling.width(0);
+        let known = self.periods.as_ref().map(|periods| periods.iter().map(|p| p / width).collect());
+        let facts = Facts::of(problem.x.points(), &problem.y, kernel, self.start, known);
         let evidence = |threads| Evidence { problem, kernel, program: &program, priors: self.priors, threads };
         let starts: Vec<Start> = (0..restarts)
             .map(|i| match self.resume.get(i).and_then(Option::as_ref).filter(|_| asked == &self.kernel) {

@@ -36,7 +36,8 @@ pub(super) struct Facts {
 const SAMPLE: usize = 1000;
 
 impl Facts {
-    pub fn of(x: &Points, y: &[f64], kernel: &Kernel, from: StartFrom) -> Self {
+    /// What rows say; of periods along a single column, what was found elsewhere, if it was.
+    pub fn of(x: &Points, y: &[f64], kernel: &Kernel, from: StartFrom, known: Option<Vec<f64>>) -> Self {
         let d = x.d();
         let step = x.n().div_ceil(SAMPLE).max(1);
         let distance = (0..d).map(|c| {
@@ -49,24 +50,22 @@ impl Facts {
             let (lo, hi) = x.column(c).iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
             (0.5 * (lo + hi), (hi - lo).max(1e-6))
         });
-        let wants_period = kernel.params().iter().any(|p| matches!(p.role(), Role::Period { .. }));
-        let along = |c: usize| if wants_period && from == StartFrom::Data { periods(x.column(c), y) } else { vec![] };
+        // Where all are given, looking for them would be lost time.
+        let is_open = |p: &Param| matches!(p.role(), Role::Period { .. }) && p.value().is_none();
+        let wants_period = kernel.params().iter().any(is_open);
+        let along = |c: usize| match &known {
+            _ if !wants_period || from != StartFrom::Data => vec![],
+            Some(known) => known.clone(),
+            None => periods(x.column(c), y),
+        };
         let periods = (0..d).map(along).collect();
         let noise = if from == StartFrom::Data { local_noise(x, y) } else { 0.1 };
         Self { distance: distance.collect(), periods, middle: middle.collect(), noise, from }
     }
 
-    /// The same facts with other periods along the first column, unless starts do not come from data.
-    pub fn with_periods(mut self, periods: Vec<f64>) -> Self {
-        if self.from == StartFrom::Data {
-            self.periods[0] = periods;
-        }
-        self
-    }
-
     /// One axis of a grid, whose periods and noise were found from all of its lines.
     pub fn of_axis(x: &Points, periods: Vec<f64>, noise: f64, from: StartFrom) -> Self {
-        let plain = Self::of(x, &[], &Kernel::rbf(), from);
+        let plain = Self::of(x, &[], &Kernel::rbf(), from, None);
         Self { periods: vec![periods], noise: if from == StartFrom::Data { noise } else { 0.1 }, ..plain }
     }
 

@@ -4,7 +4,7 @@
 use super::Effort;
 use super::past::Past;
 use super::rolling::Rolling;
-use super::rows::{Origin, learned, origins};
+use super::rows::{Origin, kept, most_learned, origins};
 use super::shares::{OUT, charge, shares};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
@@ -167,7 +167,7 @@ impl Question<'_> {
 
     /// The values that kernels are learned from.
     fn learned_values(&self) -> Vec<f64> {
-        at_rows(self.data.y(), &learned(self.data.n(), self.compete))
+        at_rows(self.data.y(), &kept(self.data.n(), most_learned(self.data.n(), self.compete)))
     }
 
     /// What is known at each origin and at the end, under each link.
@@ -176,7 +176,7 @@ impl Question<'_> {
             let none = Levels::default();
             let levels = self.levels.iter().find(|l| l.0 == link).map_or(none, |l| l.1.clone());
             let series = levels.taken_out(link.of(self.data)?)?;
-            let past = |at: usize| Past::new(&series, at, self.compete);
+            let past = |at: usize| Past::new(&series, at, most_learned(series.n(), self.compete));
             let ends: Vec<usize> = origins.iter().map(|o| o.at).chain([series.n()]).collect();
             let mut all: Vec<Past> = ends.into_par_iter().with_max_len(1).map(past).collect();
             let whole = all.pop().expect("one was put there");

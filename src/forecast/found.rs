@@ -2,6 +2,7 @@
 //! units of the calendar. A first account; it speaks of the prior variance of terms, not of what each explains.
 
 use super::Fitted;
+use super::rows::one_of_each;
 use crate::error::Result;
 use crate::fit::Link;
 use crate::kernel::{Kernel, Kind, Unit};
@@ -33,7 +34,7 @@ pub struct Finding {
 pub fn findings(fitted: &Fitted) -> Result<Vec<Finding>> {
     // Some of the times tell. About the mean over them, for a level that walks may be anywhere, and is yet calm.
     let n = fitted.data().n();
-    let rows: Vec<usize> = (0..n).step_by(n.div_ceil(TIMES).max(1)).collect();
+    let rows = one_of_each(0, n, TIMES);
     let x = Inputs::without_lags(fitted.model.scaling().points(fitted.data().select(&rows).x())?);
     let n = x.n();
     let mut grams: HashMap<String, Vec<f64>> = HashMap::new();

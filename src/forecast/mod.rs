@@ -145,7 +145,7 @@ impl Forecaster {
     /// learned from, and the models of those that a forecast goes on from.
     pub fn memory(&self, n: usize) -> usize {
         let compete = self.competes();
-        let (learned, seen) = (rows::learned(n, compete).len(), n.min(rows::SEEN));
+        let (learned, seen) = (n.min(rows::most_learned(n, compete)), n.min(rows::SEEN));
         let members = if compete { shares::MOST_MEMBERS } else { self.fit.starts() };
         self.fit.memory(learned, 1) + 8 * members * seen * seen + 64 * n
     }

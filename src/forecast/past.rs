@@ -1,7 +1,7 @@
 //! What is known of a series at some time: the rows kernels are learned from, those a forecast goes on from, and the periods
 //! that all of them tell.
 
-use super::rows::{SEEN, kept, learned, one_of_each};
+use super::rows::{SEEN, kept, one_of_each};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::fit::{Fit, Model, periods_of_long};
@@ -16,12 +16,12 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// The first rows of a series in order of time. Kernels that compete learn from fewer rows than one alone.
-    pub fn new(series: &Dataset, at: usize, compete: bool) -> Self {
-        let rows = learned(at, compete);
+    /// The first rows of a series in order of time, of which at most so many are learned from.
+    pub fn new(series: &Dataset, at: usize, most: usize) -> Self {
+        let rows = kept(at, most);
         let all_learned = rows.len() == at;
         Self {
-            seen: (compete && !all_learned).then(|| series.select(&kept(at, SEEN))),
+            seen: (most < SEEN && !all_learned).then(|| series.select(&kept(at, SEEN))),
             periods: (!all_learned).then(|| periods(series, at)),
             learned: series.select(&rows),
         }

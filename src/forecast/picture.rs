@@ -1,6 +1,6 @@
 //! The picture and the page of a forecast.
 
-use super::{Backtest, Finding, Fitted, Forecast};
+use super::{Backtest, Finding, Fitted, Forecast, by_time};
 use crate::data::TimeAxis;
 use crate::error::Result;
 use crate::fit::{Account, Link};
@@ -8,6 +8,9 @@ use crate::plot::{ForecastPlot, Page};
 
 /// Texts of more times than this help no axis.
 const LABELS: usize = 2000;
+/// The past takes at most so many times the room of the forecast, unless it has few values.
+const PAST: usize = 8;
+const FEW: usize = 240;
 
 impl Forecast {
     /// The plot of the forecast after what was observed.
@@ -46,10 +49,11 @@ impl Forecast {
 }
 
 impl Fitted {
-    /// The plot of a forecast of this series.
+    /// The plot of a forecast of this series, after as much of its past as lets the forecast be seen.
     pub fn plot(&self, forecast: &Forecast, title: &str) -> ForecastPlot {
-        let data = self.data();
-        forecast.plot(title, data.target(), data.x().column(0), data.y(), self.axis())
+        let rows = by_time(self.data());
+        let past = self.data().select(&rows[rows.len() - shown(rows.len(), forecast)..]);
+        forecast.plot(title, past.target(), past.x().column(0), past.y(), self.axis())
     }
 
     /// One page with the plot, the table, what was found, the account of the fit and the backtest.
@@ -113,12 +117,19 @@ pub(super) fn backtest_words(b: &Backtest) -> String {
     )
 }
 
+/// How many of `n` values are drawn before a forecast.
+fn shown(n: usize, forecast: &Forecast) -> usize {
+    n.min(FEW.max(PAST.saturating_mul(forecast.times.len())))
+}
+
 fn caption(fitted: &Fitted, forecast: &Forecast) -> String {
     let levels: Vec<String> = forecast.bands.iter().map(|b| format!("{} %", b.level)).collect();
     let log = if fitted.model.link() == Link::Log { "; the logarithm was fitted" } else { "" };
+    let n = fitted.data().n();
+    let all = shown(n, forecast) == n;
     format!(
-        "{} observations, {} steps ahead, intervals of {}{log}",
-        fitted.data().n(),
+        "{n} observations{}, {} steps ahead, intervals of {}{log}",
+        if all { String::new() } else { format!(" (the last {} are shown)", shown(n, forecast)) },
         forecast.times.len(),
         levels.join(" and ")
     )
@@ -126,7 +137,7 @@ fn caption(fitted: &Fitted, forecast: &Forecast) -> String {
 
 fn account_words(account: &Account, fitted: &Fitted) -> Vec<String> {
     let mut words = vec![
-        format!("{} rows, method {}, seed {}", account.rows, account.method, account.seed),
+        format!("{} rows, method {}, seed {}", fitted.data().n(), account.method, account.seed),
         format!("log marginal likelihood in the target's units: {:.2}", fitted.evidence),
         format!(
             "best of {} starts after {} iterations, {} evaluations in {:.2} s: {}",

@@ -4,7 +4,9 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The most rows that kernels which compete are learned from; a single one learns from all that are seen.
+/// Up to so many rows kernels that compete are learned from all of a series; beyond, from this many. One alone learns from
+/// all that are seen.
+const WHOLE: usize = 500;
 const LEARNED: usize = 300;
 /// The most rows that a forecast goes on from.
 pub(super) const SEEN: usize = 2000;
@@ -14,9 +16,13 @@ const TOLD: usize = 400;
 /// tell what takes long.
 const LATEST: f64 = 0.6;
 
-/// Those of the first `n` rows that kernels are learned from.
-pub(super) fn learned(n: usize, compete: bool) -> Vec<usize> {
-    kept(n, if compete { LEARNED } else { SEEN })
+/// The most rows of a series of `n` that kernels are learned from, up to whatever time.
+pub(super) fn most_learned(n: usize, compete: bool) -> usize {
+    match compete {
+        true if n <= WHOLE => WHOLE,
+        true => LEARNED,
+        false => SEEN,
+    }
 }
 
 /// At most so many of the first `n` rows: the latest, and of equally many before, each time one at a place by chance, for
@@ -30,7 +36,7 @@ pub(super) fn kept(n: usize, most: usize) -> Vec<usize> {
 
 /// Which rows of a series of `n` were used, in a sentence, where not all were.
 pub(super) fn note(n: usize, compete: bool) -> Option<String> {
-    let (learned, seen) = (learned(n, compete).len(), n.min(SEEN));
+    let (learned, seen) = (n.min(most_learned(n, compete)), n.min(SEEN));
     let which = "the latest, and some of those before";
     match (learned < n, seen < n) {
         (false, _) => None,
