@@ -36,7 +36,7 @@ pub use method::{Method, Plan};
 pub use mixture::{Mixture, Part};
 pub use model::Model;
 pub use objective::Priors;
-pub(crate) use periodogram::periods_of_long;
+pub(crate) use periodogram::{Season, seasons, seasons_of_long};
 pub use start::StartFrom;
 pub use warp::Warp;
 

@@ -3,6 +3,7 @@
 
 use super::Effort;
 use super::past::Past;
+use super::rivals::{QUICK, RIVALS, SCOUTS, with_seasons};
 use super::rolling::Rolling;
 use super::rows::{Origin, kept, most_learned, origins};
 use super::shares::{OUT, charge, shares};
@@ -15,33 +16,9 @@ use rayon::prelude::*;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-/// The kernels that compete with a network: levels that drift or hold, straight and bending trends, seasons that stay
-/// or change, one period or two. Lengths and variances are those of standardised data, to start from. Those that are held
-/// are so long that levels and seasons walk at random: a length that is fitted is found too short, and forecasts then
-/// return to the mean of the past.
-const RIVALS: [&str; 14] = [
-    "RBF",
-    "MAT12",
-    "LIN + MAT12",
-    "MAT32(l=8, v=60)",
-    "LIN + MAT12 + PER",
-    "LIN + MAT32 + PER * RBF(l=4)",
-    "MAT32 + PER * MAT32",
-    "MAT12(l=10, v=10) + PER * MAT32(l=4)",
-    "LIN + RQ + PER * RBF",
-    "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
-    "LIN + MAT12 + PER + PER",
-    "LIN + MAT12(l=100!, v=50)",
-    "MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
-    "MAT12(l=100!, v=50) + MAT32 + PER * MAT32(l=4)",
-];
-/// Those that tell, after a few iterations, whether the logarithm is worth a try.
-const SCOUTS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 const SCOUT_STEPS: usize = 40;
 /// The most iterations of a rival.
 const RIVAL_STEPS: usize = 150;
-/// Those of a quick search.
-const QUICK: [&str; 4] = ["MAT12", "LIN + MAT12", "LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 /// Restarts of the asked kernel that stay in the running.
 const STARTS: usize = 4;
 /// Parameters beyond these cost nothing: weak priors hold them.
@@ -123,12 +100,15 @@ impl Question<'_> {
         }
         let origins = origins;
         let rivals = self.compete;
+        let pasts = self.pasts(&origins)?;
+        let certain = |p: &Pasts| p.whole.seasons.iter().filter(|s| s.certain).count();
+        let seasons = pasts.iter().map(certain).max().unwrap_or(0);
+        let rival_texts = with_seasons(rival_texts, seasons);
         // Where there are two links, a short look first: the asked kernel takes longest, and is fitted only under links
         // that plain kernels do not speak against.
-        let pasts = self.pasts(&origins)?;
-        let looking = if rivals && self.links.len() > 1 { &SCOUTS[..] } else { &[] };
+        let looking = if rivals && self.links.len() > 1 { with_seasons(&SCOUTS, seasons) } else { vec![] };
         let quick = self.fit.clone().with_share_of_time(SCOUTS_SHARE);
-        let scouts = self.rivals(looking, &pasts, &[], quick.clone().at_most(SCOUT_STEPS))?;
+        let scouts = self.rivals(&looking, &pasts, &[], quick.clone().at_most(SCOUT_STEPS))?;
         let mut hurried = quick.is_late();
         let best = |link: Option<Link>| {
             let some = scouts.iter().filter(|r| link.is_none_or(|link| r.model.link() == link));
@@ -143,7 +123,7 @@ impl Question<'_> {
         let asked: Vec<Result<Vec<Runner>>> = worth.par_iter().with_max_len(1).map(run).collect();
         hurried |= asked_fit.is_late();
         let plain = self.fit.clone().at_most(RIVAL_STEPS);
-        let mut runners = if rivals { self.rivals(rival_texts, &pasts, &origins, plain)? } else { vec![] };
+        let mut runners = if rivals { self.rivals(&rival_texts, &pasts, &origins, plain)? } else { vec![] };
         hurried |= self.fit.is_late();
         let mut failed = None;
         for result in asked {
@@ -186,7 +166,7 @@ impl Question<'_> {
     }
 
     /// Rivals under every link; one that fails is no reason to fail.
-    fn rivals(&self, texts: &[&str], pasts: &[Pasts], origins: &[Origin], fit: Fit) -> Result<Vec<Runner>> {
+    fn rivals(&self, texts: &[String], pasts: &[Pasts], origins: &[Origin], fit: Fit) -> Result<Vec<Runner>> {
         let mut entries: Vec<(Kernel, &Pasts)> = Vec::new();
         for text in texts {
             for past in pasts {
@@ -363,16 +343,4 @@ impl Question<'_> {
 /// The values of some rows.
 fn at_rows(values: &[f64], rows: &[usize]) -> Vec<f64> {
     rows.iter().map(|&r| values[r]).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rivals_are_kernels() {
-        for text in RIVALS.iter().chain(&QUICK) {
-            assert!(text.parse::<Kernel>().is_ok(), "{text}");
-        }
-    }
 }

@@ -8,6 +8,7 @@ mod found;
 mod many;
 mod past;
 mod picture;
+mod rivals;
 mod rolling;
 mod rows;
 mod shares;

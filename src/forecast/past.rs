@@ -1,10 +1,10 @@
-//! What is known of a series at some time: the rows kernels are learned from, those a forecast goes on from, and the periods
-//! that all of them tell.
+//! What is known of a series at some time: the rows kernels are learned from, those a forecast goes on from, and what repeats
+//! in all of them.
 
 use super::rows::{SEEN, kept, one_of_each};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::fit::{Fit, Model, periods_of_long};
+use crate::fit::{Fit, Model, Season, seasons, seasons_of_long};
 
 /// The beginning of a series, or all of it.
 #[derive(Debug)]
@@ -12,7 +12,9 @@ pub(super) struct Past {
     pub learned: Dataset,
     /// The rows a forecast goes on from, where they are more than those learned from.
     seen: Option<Dataset>,
-    periods: Option<Vec<f64>>,
+    /// What repeats, the strongest first.
+    pub seasons: Vec<Season>,
+    all_learned: bool,
 }
 
 impl Past {
@@ -22,16 +24,17 @@ impl Past {
         let all_learned = rows.len() == at;
         Self {
             seen: (most < SEEN && !all_learned).then(|| series.select(&kept(at, SEEN))),
-            periods: (!all_learned).then(|| periods(series, at)),
+            seasons: seasons_of(series, at),
             learned: series.select(&rows),
+            all_learned,
         }
     }
 
     /// A fit that knows the periods of all rows.
     pub fn known_to(&self, fit: Fit) -> Fit {
-        match &self.periods {
-            Some(periods) => fit.with_periods(periods.clone()),
-            None => fit,
+        match self.all_learned {
+            true => fit,
+            false => fit.with_periods(self.seasons.iter().map(|s| s.period).collect()),
         }
     }
 
@@ -44,13 +47,15 @@ impl Past {
     }
 }
 
-/// Periods of the first rows, more than are learned from.
-fn periods(series: &Dataset, at: usize) -> Vec<f64> {
+/// What repeats in the first rows.
+fn seasons_of(series: &Dataset, at: usize) -> Vec<Season> {
     let part = |rows: &[usize]| {
         let of = |values: &[f64]| rows.iter().map(|&r| values[r]).collect::<Vec<f64>>();
         (of(series.x().column(0)), of(series.y()))
     };
-    let latest = part(&(at.saturating_sub(SEEN)..at).collect::<Vec<_>>());
-    let whole = part(&one_of_each(0, at, SEEN));
-    periods_of_long((&latest.0, &latest.1), (&whole.0, &whole.1))
+    if at <= SEEN {
+        return seasons(&series.x().column(0)[..at], &series.y()[..at]);
+    }
+    let (latest, whole) = (part(&(at - SEEN..at).collect::<Vec<_>>()), part(&one_of_each(0, at, SEEN)));
+    seasons_of_long((&latest.0, &latest.1), (&whole.0, &whole.1))
 }
