@@ -19,6 +19,7 @@ mod objective;
 mod options;
 mod periodogram;
 mod problem;
+mod rivals;
 mod sparse;
 mod sparse_start;
 mod start;
@@ -49,6 +50,7 @@ use crate::threads::Threads;
 use candidate::{Candidate, Found};
 use objective::Evidence;
 use problem::Problem;
+use rayon::prelude::*;
 use start::Facts;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -146,7 +148,7 @@ impl Fit {
         Self {
             kernel,
             rivals: None,
-            members: 7,
+            members: 11,
             restarts: 4,
             seed: 0,
             iterations: None,
@@ -253,14 +255,16 @@ impl Fit {
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Found> {
         let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
-        let plain = || vec![Kernel::rbf(), Kernel::matern52(), Kernel::lin() + Kernel::matern52()];
-        let default = if self.kernel.is_network() { plain() } else { vec![] };
-        for rival in self.rivals.as_ref().unwrap_or(&default) {
-            // A rival that fails is no reason to fail.
-            if let Ok(other) = self.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(())) {
-                found.candidates.extend(other.candidates);
-            }
-        }
+        let default = if self.kernel.is_network() { rivals::rivals(problem.n(), problem.d()) } else { vec![] };
+        let one = |rival: &Kernel| self.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
+        let rivals = self.rivals.as_ref().unwrap_or(&default);
+        // Small ones side by side, each on a thread of its own.
+        let others: Vec<Result<Found>> = match problem.n() < LARGE {
+            true => rivals.par_iter().with_max_len(1).map(one).collect(),
+            false => rivals.iter().map(one).collect(),
+        };
+        // A rival that fails is no reason to fail.
+        found.candidates.extend(others.into_iter().flatten().flat_map(|other| other.candidates));
         Ok(found)
     }
 
