@@ -5,6 +5,7 @@ use super::steps::{Panel, Steps};
 use super::tiles::{Chunk, Cut, LARGEST, Place};
 use rayon::prelude::*;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A matrix by columns.
 #[derive(Clone, Copy)]
@@ -37,10 +38,17 @@ impl Dense {
     }
 }
 
-/// Does something with every chunk, beside each other where that is wanted.
+/// Does something with every chunk, beside each other where that is wanted. Whoever is free takes the next, so that nobody
+/// waits long where those with most to do come first.
 pub(super) fn each(parallel: bool, chunks: &[Chunk], f: impl Fn(Chunk) + Sync + Send) {
     if parallel && chunks.len() > 1 {
-        chunks.par_iter().with_max_len(1).for_each(|&c| f(c));
+        let next = AtomicUsize::new(0);
+        let workers = rayon::current_num_threads().min(chunks.len());
+        (0..workers).into_par_iter().with_max_len(1).for_each(|_| {
+            while let Some(&c) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                f(c);
+            }
+        });
     } else {
         chunks.iter().for_each(|&c| f(c));
     }

@@ -21,7 +21,9 @@ fn whiten_by<S: Steps>(cut: Cut, w: &Matrix, a: &mut Matrix, memory: &mut Matrix
     let mut room = Tiles::with_room(cut, 3 * cut.triangle() + whole, std::mem::take(memory));
     let first = room.first();
     let [packed, t, x, all] = [0, 1, 2, 3].map(|k| first.after(k * cut.triangle()));
-    let (w, a, chunks) = (Dense::read(w), Dense::of(a), cut.chunks(0));
+    let (w, a) = (Dense::read(w), Dense::of(a));
+    // The last have most to do.
+    let chunks: Vec<Chunk> = cut.chunks(0).into_iter().rev().collect();
     // SAFETY: sizes are checked, and a level means that there are the instructions; chunks write rows of their own, once all of A is packed.
     unsafe {
         each(parallel, &chunks, |c| {
