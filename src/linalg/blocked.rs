@@ -24,8 +24,8 @@ fn factor_by<S: Steps>(a: &mut Matrix, tiles: &mut Tiles, parallel: bool) -> Res
     for k in 0..cut.tiles {
         let chunks = cut.chunks(k);
         let (own, below) = chunks.split_at(chunks.iter().take_while(|c| c.tile == k).count());
-        // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write rows of their own in block column k, and read
-        // columns before it and, once it is done, the tile on the diagonal.
+        // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write rows of their own in
+        // block column k, and read columns before it and, once it is done, the tile on the diagonal.
         unsafe {
             each(parallel && k > 0, own, |c| update::<S>(a, l, cut, k, c));
             factor_tile::<S>(l.at().add(cut.tile(k, k)), cut, cut.height(k), &mut reciprocals[k * cut.side..])
@@ -69,7 +69,8 @@ fn inverse_by<S: Steps>(a: &mut Matrix, tiles: &mut Tiles, b: &[f64], parallel: 
     let mut parts = vec![0.0; chunks.len() * wanted];
     let all = Place(parts.as_mut_ptr());
     let number = |c: Chunk| chunks.iter().take_while(|d| (d.tile, d.from) != (c.tile, c.from)).count();
-    // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write rows of U and a part of their own.
+    // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write rows of U and a part of
+    // their own.
     each(parallel, &chunks, |c| unsafe {
         invert::<S>(l, u, cut, &reciprocals, c);
         if wanted > 0 {

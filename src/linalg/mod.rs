@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod body;
 mod cg;
 mod cholesky;
 mod eigen;

@@ -180,7 +180,7 @@ pub(super) unsafe fn pack_symmetric<S: Steps>(a: Dense, to: Place, cut: Cut, chu
             let at = whole_tile(to, cut, chunk.tile, k).add(row * cut.side);
             let to = Panel { at, stride: cut.stride(), slivers: cut.slivers(chunk.tile, row), stairs: false };
             let whole = to.first((n - i) / S::LANES);
-            S::pack(a.entry(i, j.min(n - 1)), a.stride, whole, left);
+            S::pack(a.entry(i, j), a.stride, whole, left);
             for c in 0..right {
                 let first = if c < left { whole.slivers * S::LANES } else { 0 };
                 for r in first..to.slivers * S::LANES {

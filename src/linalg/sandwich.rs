@@ -24,7 +24,8 @@ fn whiten_by<S: Steps>(cut: Cut, w: &Matrix, a: &mut Matrix, memory: &mut Matrix
     let (w, a) = (Dense::read(w), Dense::of(a));
     // The last have most to do.
     let chunks: Vec<Chunk> = cut.chunks(0).into_iter().rev().collect();
-    // SAFETY: sizes are checked, and a level means that there are the instructions; chunks write rows of their own, once all of A is packed.
+    // SAFETY: sizes are checked, and a level means that there are the instructions; chunks write rows of their own, once
+    // all of A is packed.
     unsafe {
         each(parallel, &chunks, |c| {
             (0..=c.tile).for_each(|k| pack_chunk::<S>(w, packed, cut, k, c));

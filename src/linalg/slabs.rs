@@ -67,7 +67,8 @@ impl Sum {
         // The last have most to do.
         let chunks: Vec<Chunk> = cut.chunks(0).into_iter().rev().collect();
         let (size, empty) = ((a.rows(), a.columns()), self.empty);
-        // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write columns of the slabs, then rows of the sum, of their own.
+        // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write columns of the slabs,
+        // then rows of the sum, of their own.
         unsafe {
             each(parallel, &chunks, |c| {
                 let first = c.tile * cut.side;
@@ -184,7 +185,8 @@ impl Packed {
                     return;
                 }
                 let size = (ROWS.min(rows - first), self.rows);
-                // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one thread, with room of its own.
+                // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one
+                // thread, with room of its own.
                 unsafe { at!(cut.level, S => multiply_rows::<S>(from, b, to, room.first(), cut, first, size)) };
             }
         };

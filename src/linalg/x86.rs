@@ -20,7 +20,10 @@ macro_rules! products_of_four {
             if len == 0 {
                 return acc;
             }
-            let [[mut c00, mut c01, mut c02], [mut c10, mut c11, mut c12], [mut c20, mut c21, mut c22], [mut c30, mut c31, mut c32]] = acc;
+            let [
+                [mut c00, mut c01, mut c02], [mut c10, mut c11, mut c12], [mut c20, mut c21, mut c22],
+                [mut c30, mut c31, mut c32],
+            ] = acc;
             // SAFETY: reads `len` columns of a panel and of a sliver, as promised by the caller.
             unsafe {
                 std::arch::asm!(
@@ -88,7 +91,11 @@ macro_rules! products_of_eight {
             if len == 0 {
                 return acc;
             }
-            let [[mut c00, mut c01, mut c02], [mut c10, mut c11, mut c12], [mut c20, mut c21, mut c22], [mut c30, mut c31, mut c32], [mut c40, mut c41, mut c42], [mut c50, mut c51, mut c52], [mut c60, mut c61, mut c62], [mut c70, mut c71, mut c72]] = acc;
+            let [
+                [mut c00, mut c01, mut c02], [mut c10, mut c11, mut c12], [mut c20, mut c21, mut c22],
+                [mut c30, mut c31, mut c32], [mut c40, mut c41, mut c42], [mut c50, mut c51, mut c52],
+                [mut c60, mut c61, mut c62], [mut c70, mut c71, mut c72],
+            ] = acc;
             // SAFETY: reads `len` columns of a panel and of a sliver, as promised by the caller.
             unsafe {
                 std::arch::asm!(
@@ -168,7 +175,10 @@ macro_rules! products_of_eight {
                     options(nostack, readonly),
                 );
             }
-            [[c00, c01, c02], [c10, c11, c12], [c20, c21, c22], [c30, c31, c32], [c40, c41, c42], [c50, c51, c52], [c60, c61, c62], [c70, c71, c72]]
+            [
+                [c00, c01, c02], [c10, c11, c12], [c20, c21, c22], [c30, c31, c32],
+                [c40, c41, c42], [c50, c51, c52], [c60, c61, c62], [c70, c71, c72],
+            ]
         }
     };
 }
