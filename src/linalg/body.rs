@@ -3,6 +3,8 @@
 
 // Indices, not iterators or closures: several arrays go along together, and closures are not compiled for the instructions.
 #![allow(clippy::needless_range_loop)]
+// Loops up to a column or a sliver that is written out: those before the first are none.
+#![allow(clippy::reversed_empty_ranges)]
 
 use super::steps::{LARGEST_PANEL, LARGEST_SLIVER, Panel, Start, Vectors};
 
@@ -68,11 +70,12 @@ unsafe fn begin<S: Vectors, const N: usize>(panel: Panel, start: Start) -> S::Bl
     }
 }
 
+/// Writes slivers of a block, from the first to the last.
 #[inline(always)]
-unsafe fn end<S: Vectors, const N: usize>(panel: Panel, block: S::Block) {
+unsafe fn end<S: Vectors, const FIRST: usize, const N: usize>(panel: Panel, block: S::Block) {
     unsafe {
         unrolled!(S, C => {
-            for v in 0..N {
+            for v in FIRST..N {
                 S::store(panel.at.add(v * panel.stride + C * S::LANES), block.as_ref()[C][v]);
             }
         });
@@ -138,14 +141,14 @@ unsafe fn few<S: Vectors, const N: usize, const PLUS: bool>(
 #[inline(always)]
 pub(super) unsafe fn add_product<S: Vectors>(to: Panel, start: Start, a: Panel, b: *const f64, len: usize) {
     unsafe {
-        by_slivers!(to, N => end::<S, N>(to, products::<S, N, true>(begin::<S, N>(to, start), a, b, len)));
+        by_slivers!(to, N => end::<S, 0, N>(to, products::<S, N, true>(begin::<S, N>(to, start), a, b, len)));
     }
 }
 
 #[inline(always)]
 pub(super) unsafe fn take_product<S: Vectors>(to: Panel, start: Start, a: Panel, b: *const f64, len: usize) {
     unsafe {
-        by_slivers!(to, N => end::<S, N>(to, products::<S, N, false>(begin::<S, N>(to, start), a, b, len)));
+        by_slivers!(to, N => end::<S, 0, N>(to, products::<S, N, false>(begin::<S, N>(to, start), a, b, len)));
     }
 }
 
@@ -161,7 +164,7 @@ pub(super) unsafe fn solve<S: Vectors>(
     unsafe {
         by_slivers!(to, N => {
             let x = products::<S, N, false>(begin::<S, N>(to, start), a, b, len);
-            end::<S, N>(to, substitute::<S, N>(x, b.add(len * S::LANES), reciprocals));
+            end::<S, 0, N>(to, substitute::<S, N>(x, b.add(len * S::LANES), reciprocals));
         });
     }
 }
@@ -203,19 +206,12 @@ unsafe fn factor_slivers<S: Vectors, const N: usize>(
 ) -> Result<(), usize> {
     unsafe {
         let to = panel.from::<S>(c);
-        let t = to.at;
         let x = products::<S, N, false>(begin::<S, N>(to, Start::There), panel, panel.at, c);
-        end::<S, N>(to, x);
-        triangle::<S>(t, reciprocals)?;
-        // The rows of T are solved along with the others; their roots are better.
-        let mut roots = [0.0; LARGEST_SLIVER];
-        for q in 0..S::LANES {
-            roots[q] = *t.add(q * S::LANES + q);
-        }
-        end::<S, N>(to, substitute::<S, N>(x, t, reciprocals.as_ptr()));
-        for q in 0..S::LANES {
-            *t.add(q * S::LANES + q) = roots[q];
-        }
+        end::<S, 0, N>(to, x);
+        triangle::<S>(to.at, reciprocals)?;
+        // T itself stays as it is. Solved along with the rows below, its entries would be rounded in another way than those
+        // which its pivots were computed from, and where pivots are small that is far more than rounding.
+        end::<S, 1, N>(to, substitute::<S, N>(x, to.at, reciprocals.as_ptr()));
         Ok(())
     }
 }

@@ -170,6 +170,28 @@ mod tests {
         }
     }
 
+    /// Rows of points that lie close together, so that pivots are small: whoever computes a pivot from other numbers than those
+    /// that are left in the factor has residuals a hundred times larger, and fails where there is a factor.
+    #[test]
+    fn near_singular_matrices_have_residuals_of_rounding_at_every_level() {
+        for (n, &level) in [24, 130, 250].into_iter().flat_map(|n| Level::supported().iter().map(move |l| (n, l))) {
+            for seed in 0..20 {
+                let x: Vec<f64> = (0..n).map(|i| (i as f64 * (1.7 + f64::from(seed))).sin()).collect();
+                let near = |i: usize, j: usize| (-0.5 * (x[i] - x[j]).powi(2)).exp();
+                let a = Matrix::from_fn(n, n, |i, j| near(i, j) + if i == j { 1e-13 } else { 0.0 });
+                let mut l = lower(&a);
+                let done = blocked::factor(&mut l, &mut Tiles::new(level, n, used()), false);
+                assert_eq!(done, Ok(()), "{n} rows by {level:?}, {seed}");
+                for (i, j) in (0..n).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+                    let entry: f64 = (0..=j).map(|k| l[(i, k)] * l[(j, k)]).sum();
+                    // Sums of up to n products of the order of one, in two orders.
+                    let gap = (entry - a[(i, j)]).abs();
+                    assert!(gap < 5e-15, "L Lᵀ of {n} rows by {level:?}, {seed}, ({i}, {j}): {gap:e}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn products_are_what_their_formulas_say_at_every_level() {
         for n in SIZES {

@@ -317,6 +317,8 @@ impl Vectors for Avx512 {
                     let (a, b) = (Self::load(columns[2 * k].add(r)), Self::load(columns[2 * k + 1].add(r)));
                     (x[k][0], x[k][1]) = (_mm512_unpacklo_pd(a, b), _mm512_unpackhi_pd(a, b));
                 }
+                // An index: a closure or an iterator is not sure to be compiled for the instructions.
+                #[allow(clippy::needless_range_loop)]
                 for odd in 0..2 {
                     let to = to.add((r + odd) * 8);
                     // Two rows each of four columns: rows 0 and 2, rows 4 and 6.
