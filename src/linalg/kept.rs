@@ -5,7 +5,7 @@ use super::Matrix;
 use super::product;
 #[cfg(target_arch = "x86_64")]
 use super::{
-    blocked::available,
+    level::Level,
     slabs::{Packed, Sum},
 };
 use crate::threads::Threads;
@@ -45,12 +45,12 @@ impl Gram {
     /// Begins anew, for matrices of m columns.
     pub fn begin(&mut self, m: usize) {
         #[cfg(target_arch = "x86_64")]
-        if available() {
+        if let Some(level) = Level::of(m) {
             if let Adding::Slabs(sum) = std::mem::take(&mut self.sum) {
                 self.spare = sum.into_memory();
             }
             let [memory, room] = std::mem::take(&mut self.spare);
-            self.sum = Adding::Slabs(Sum::new(m, memory, room));
+            self.sum = Adding::Slabs(Sum::new(level, m, memory, room));
             return;
         }
         self.sum = Adding::Library(Matrix::zeros(m, m));
@@ -96,8 +96,8 @@ impl Right {
     pub fn new(b: Matrix, spare: Matrix, threads: Threads) -> Self {
         let _ = (&spare, threads);
         #[cfg(target_arch = "x86_64")]
-        if available() {
-            return Self(Kept::Slabs(Packed::new(&b, spare, parallel(threads, &b)), b));
+        if let Some(level) = Level::of(b.columns()) {
+            return Self(Kept::Slabs(Packed::new(level, &b, spare, parallel(threads, &b)), b));
         }
         Self(Kept::Library(b))
     }

@@ -1,14 +1,16 @@
 //! Dense linear algebra: the only folder that names the matrix library. Knows nothing of kernels or data.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
-#[cfg(target_arch = "x86_64")]
 mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod body;
 mod cg;
 mod cholesky;
 mod eigen;
 mod kept;
 mod kron;
+#[cfg(target_arch = "x86_64")]
+mod level;
 pub mod library;
 mod many;
 mod matrix;
@@ -20,8 +22,12 @@ mod sandwich;
 #[cfg(target_arch = "x86_64")]
 mod slabs;
 #[cfg(target_arch = "x86_64")]
+mod steps;
+#[cfg(target_arch = "x86_64")]
 mod tiles;
 mod workspace;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};

@@ -92,8 +92,8 @@ pub fn triangular_inverse(l: &Cholesky, mut w: Matrix, threads: Threads) -> Matr
 pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) {
     let n = w.rows();
     #[cfg(target_arch = "x86_64")]
-    if super::blocked::available() {
-        return super::sandwich::whiten(w, a, room, threads_for(threads, w) != Par::Seq);
+    if let Some(level) = super::level::Level::of(n) {
+        return super::sandwich::whiten(level, w, a, room, threads_for(threads, w) != Par::Seq);
     }
     a.mirror();
     let (w, t, par) = (w.view(), room, threads_for(threads, w));
@@ -117,8 +117,8 @@ pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) {
 /// upper one may be written. `room` is room to work in.
 pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Threads) {
     #[cfg(target_arch = "x86_64")]
-    if super::blocked::available() {
-        return super::sandwich::unwhiten(w, list, room, threads_for(threads, w) != Par::Seq);
+    if let Some(level) = super::level::Level::of(w.rows()) {
+        return super::sandwich::unwhiten(level, w, list, room, threads_for(threads, w) != Par::Seq);
     }
     let (n, par) = (w.rows(), threads_for(threads, w));
     let (w, t) = (w.view(), room);

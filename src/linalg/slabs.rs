@@ -1,22 +1,20 @@
-//! Matrix products over many rows with AVX2: sums of AᵀA, and A times a matrix that stays the same. Memory is kept from one
+//! Matrix products over many rows: sums of AᵀA, and A times a matrix that stays the same. Memory is kept from one
 //! call to the next; the matrix library asks the system for some at every call, and the system clears it.
 //!
-//! A *slab* is some rows of a matrix, as slivers of its columns (see `avx2.rs`).
+//! A *slab* is some rows of a matrix, as slivers of its columns (see `steps.rs`).
 
 use super::Matrix;
-use super::avx2::{self, LANES, PANEL, STEP};
-use super::blocked::available;
-use super::pack::{Dense, each, panel, unpack_chunk, width};
+use super::level::{Level, at};
+use super::pack::{Dense, blocks, each, panel, unpack_chunk};
+use super::steps::{LARGEST_SLIVER, Panel, Start, Steps};
 use super::tiles::{Chunk, Cut, Place, Tiles};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Rows of a slab.
 const DEPTH: usize = 192;
-/// Rows that are multiplied at once.
-const ROWS: usize = 4 * PANEL;
-/// From one sliver of a slab to the next.
-const STRIDE: usize = LANES * DEPTH;
+/// Rows that are multiplied at once: whole panels.
+const ROWS: usize = 48;
 
 /// The slabs of a matrix: their first rows and how many there are.
 fn slabs(rows: usize) -> impl Iterator<Item = (usize, usize)> {
@@ -24,19 +22,23 @@ fn slabs(rows: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 /// Slivers of some columns in every slab; columns beyond the last are nought.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn pack(a: Dense, (rows, columns): (usize, usize), to: Place, slab: usize, chunk: std::ops::Range<usize>) {
+unsafe fn pack<S: Steps>(
+    a: Dense,
+    (rows, columns): (usize, usize),
+    to: Place,
+    slab: usize,
+    chunk: std::ops::Range<usize>,
+) {
     // SAFETY: the caller gives room for the slabs; only entries of the matrix are read.
     unsafe {
         let nought = [0.0; DEPTH];
         for (d, len) in slabs(rows) {
-            for j in chunk.clone().step_by(LANES) {
-                let column = |c: usize| match j + c < columns {
+            for j in chunk.clone().step_by(S::LANES) {
+                let list: [*const f64; LARGEST_SLIVER] = std::array::from_fn(|c| match j + c < columns {
                     true => a.entry(d * DEPTH, j + c).cast_const(),
                     false => nought.as_ptr(),
-                };
-                let list = [column(0), column(1), column(2), column(3)];
-                avx2::interleave(list, len, to.at().add(d * slab + j / LANES * STRIDE));
+                });
+                S::slice(&list, len, to.at().add(d * slab + j * DEPTH));
             }
         }
     }
@@ -51,27 +53,32 @@ pub(super) struct Sum {
 }
 
 impl Sum {
-    pub fn new(m: usize, memory: Matrix, room: Matrix) -> Self {
-        let cut = Cut::new(m);
+    pub fn new(level: Level, m: usize, memory: Matrix, room: Matrix) -> Self {
+        let cut = Cut::new(level, m);
         Self { tiles: Tiles::with_room(cut, cut.triangle(), memory), room, empty: true }
     }
 
     pub fn add(&mut self, a: &Matrix, parallel: bool) {
         let cut = self.tiles.cut;
-        assert!(available() && a.columns() == cut.n, "{} columns for {} rows", a.columns(), cut.n);
+        assert!(a.columns() == cut.n, "{} columns for {} rows", a.columns(), cut.n);
         let (slab, count) = (cut.padded() * DEPTH, a.rows().div_ceil(DEPTH));
         let mut room = Tiles::with_room(cut, slab * count, std::mem::take(&mut self.room));
         let (packed, sum, from) = (room.first(), self.tiles.first(), Dense::read(a));
         // The last have most to do.
         let chunks: Vec<Chunk> = cut.chunks(0).into_iter().rev().collect();
         let (size, empty) = ((a.rows(), a.columns()), self.empty);
-        // SAFETY: sizes and instructions as asserted; chunks write columns of the slabs, then rows of the sum, of their own.
+        // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write columns of the slabs,
+        // then rows of the sum, of their own.
         unsafe {
             each(parallel, &chunks, |c| {
                 let first = c.tile * cut.side;
-                pack(from, size, packed, slab, first + c.from..first + c.to);
+                at!(cut.level, S => pack::<S>(from, size, packed, slab, first + c.from..first + c.to));
             });
-            each(parallel, &chunks, |c| add_chunk(sum, packed, slab, cut, c, size.0, empty));
+            each(
+                parallel,
+                &chunks,
+                |c| at!(cut.level, S => add_chunk::<S>(sum, packed, slab, cut, c, size.0, empty)),
+            );
         }
         self.empty = self.empty && a.rows() == 0;
         self.room = room.into_memory();
@@ -87,7 +94,9 @@ impl Sum {
         }
         let (sum, to) = (self.tiles.first(), Dense::of(&mut out));
         // SAFETY: chunks write rows of their own.
-        each(parallel, &cut.chunks(0), |c| (0..=c.tile).for_each(|k| unsafe { unpack_chunk(to, sum, cut, k, c) }));
+        each(parallel, &cut.chunks(0), |c| {
+            (0..=c.tile).for_each(|k| unsafe { at!(cut.level, S => unpack_chunk::<S>(to, sum, cut, k, c)) });
+        });
         out
     }
 
@@ -98,21 +107,28 @@ impl Sum {
 }
 
 /// Adds slabs to the rows of a chunk.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn add_chunk(sum: Place, packed: Place, slab: usize, cut: Cut, chunk: Chunk, rows: usize, empty: bool) {
-    let s = cut.stride();
-    let sliver = |d: usize, column: usize| packed.at().wrapping_add(d * slab + column / LANES * STRIDE);
+unsafe fn add_chunk<S: Steps>(
+    sum: Place,
+    packed: Place,
+    slab: usize,
+    cut: Cut,
+    chunk: Chunk,
+    rows: usize,
+    empty: bool,
+) {
+    let sliver = |d: usize, column: usize| packed.at().wrapping_add(d * slab + column * DEPTH);
     // SAFETY: as promised by the caller.
     unsafe {
         for (d, len) in slabs(rows) {
             for j in 0..=chunk.tile {
                 for row in chunk.panels() {
                     let to = panel(sum, cut, chunk.tile, j, row);
-                    let from = sliver(d, chunk.tile * cut.side + row);
-                    for c in (0..width(cut, chunk.tile, j, row)).step_by(STEP) {
-                        let x = if empty && d == 0 { avx2::nought() } else { avx2::load(to, s, c) };
+                    let at = sliver(d, chunk.tile * cut.side + row);
+                    let from = Panel { at, stride: S::LANES * DEPTH, slivers: to.slivers, stairs: false };
+                    let start = if empty && d == 0 { Start::Nought } else { Start::There };
+                    for (c, above) in blocks::<S>(cut, chunk.tile, j, row) {
                         let b = sliver(d, j * cut.side + c);
-                        avx2::store(to, s, c, avx2::plus(x, from, STRIDE, b, len));
+                        S::add_product(to.from::<S>(c).below(above), start, from.below(above), b, len);
                     }
                 }
             }
@@ -130,17 +146,16 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    pub fn new(b: &Matrix, memory: Matrix, parallel: bool) -> Self {
-        assert!(available(), "no AVX2");
+    pub fn new(level: Level, b: &Matrix, memory: Matrix, parallel: bool) -> Self {
         // Cut as a triangle of as many rows would be: only the sides of its tiles matter.
-        let cut = Cut::new(b.columns());
+        let cut = Cut::new(level, b.columns());
         let slab = cut.padded() * DEPTH;
         let mut tiles = Tiles::with_room(cut, slab * b.rows().div_ceil(DEPTH), memory);
         let (to, from, size) = (tiles.first(), Dense::read(b), (b.rows(), b.columns()));
         // SAFETY: chunks write columns of their own.
         each(parallel, &cut.chunks(0), |c| unsafe {
             let first = c.tile * cut.side;
-            pack(from, size, to, slab, first + c.from..first + c.to);
+            at!(level, S => pack::<S>(from, size, to, slab, first + c.from..first + c.to));
         });
         Self { rows: b.rows(), cut, tiles, rooms: vec![] }
     }
@@ -170,8 +185,9 @@ impl Packed {
                     return;
                 }
                 let size = (ROWS.min(rows - first), self.rows);
-                // SAFETY: sizes and instructions as asserted; every row is taken by one thread, with room of its own.
-                unsafe { multiply_rows(from, b, to, room.first(), cut, first, size) };
+                // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one
+                // thread, with room of its own.
+                unsafe { at!(cut.level, S => multiply_rows::<S>(from, b, to, room.first(), cut, first, size)) };
             }
         };
         if parallel {
@@ -183,46 +199,64 @@ impl Packed {
 }
 
 /// Some rows of A B.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn multiply_rows(a: Dense, b: Place, c: Dense, room: Place, cut: Cut, first: usize, size: (usize, usize)) {
-    let ((rows, inner), slab) = (size, cut.padded() * DEPTH);
-    let (own, out, s) = (room, room.after(ROWS * DEPTH), LANES * cut.padded());
-    let panels = || (0..rows).step_by(PANEL);
+unsafe fn multiply_rows<S: Steps>(
+    a: Dense,
+    b: Place,
+    c: Dense,
+    room: Place,
+    cut: Cut,
+    first: usize,
+    (rows, inner): (usize, usize),
+) {
+    let slab = cut.padded() * DEPTH;
+    // Rows of the room, `width` columns each.
+    let of = |room: Place, row: usize, width: usize| Panel {
+        at: room.at().wrapping_add(row * width),
+        stride: S::LANES * width,
+        slivers: (rows - row).div_ceil(S::LANES).min(3),
+        stairs: false,
+    };
+    let own = |row: usize| of(room, row, DEPTH);
+    let out = |row: usize| of(room.after(ROWS * DEPTH), row, cut.padded());
+    let panels = || (0..rows).step_by(S::PANEL);
     // SAFETY: as promised by the caller.
     unsafe {
         for (d, len) in slabs(inner) {
-            for p in 0..len {
-                let from = a.entry(first, d * DEPTH + p);
-                for r in (0..rows.next_multiple_of(PANEL)).step_by(LANES) {
-                    let to = own.at().add(r / LANES * STRIDE + p * LANES);
-                    if r + LANES <= rows {
-                        to.copy_from_nonoverlapping(from.add(r), LANES);
-                    } else {
-                        (0..LANES).for_each(|k| *to.add(k) = if r + k < rows { *from.add(r + k) } else { 0.0 });
-                    }
-                }
+            for row in panels() {
+                pack_rows::<S>(a, own(row), (first + row, rows - row), (d * DEPTH, len));
             }
             for tile in 0..cut.tiles {
                 for row in panels() {
-                    let (to, from) = (out.at().add(row / LANES * s), own.at().add(row / LANES * STRIDE));
-                    let first = tile * cut.side;
-                    for k in (first..first + cut.height(tile)).step_by(STEP) {
-                        let x = if d == 0 { avx2::nought() } else { avx2::load(to, s, k) };
-                        let b = b.at().add(d * slab + k / LANES * STRIDE);
-                        avx2::store(to, s, k, avx2::plus(x, from, STRIDE, b, len));
+                    let columns = tile * cut.side..tile * cut.side + cut.height(tile);
+                    for k in columns.step_by(S::LANES) {
+                        let start = if d == 0 { Start::Nought } else { Start::There };
+                        let b = b.at().add(d * slab + k * DEPTH);
+                        S::add_product(out(row).from::<S>(k), start, own(row), b, len);
                     }
                 }
             }
         }
-        for k in 0..cut.n {
-            let to = c.entry(first, k);
-            for r in (0..rows).step_by(LANES) {
-                let from = out.at().add(r / LANES * s + k * LANES);
-                // As many as a number in the code says are a move, others a call.
-                match rows - r {
-                    LANES.. => to.add(r).copy_from_nonoverlapping(from, LANES),
-                    rest => to.add(r).copy_from_nonoverlapping(from, rest),
+        for row in panels() {
+            let (from, whole) = (out(row), out(row).first((rows - row) / S::LANES));
+            S::unpack(whole, c.entry(first + row, 0), c.stride(), cut.n);
+            for k in 0..cut.n {
+                for r in whole.slivers * S::LANES..(rows - row).min(S::PANEL) {
+                    *c.entry(first + row + r, k) = *from.entry::<S>(r, k);
                 }
+            }
+        }
+    }
+}
+
+/// Some columns of a panel's rows; rows beyond the last are nought.
+unsafe fn pack_rows<S: Steps>(a: Dense, to: Panel, (row, rows): (usize, usize), (column, columns): (usize, usize)) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let whole = to.first(rows / S::LANES);
+        S::pack(a.entry(row, column), a.stride(), whole, columns);
+        for k in 0..columns {
+            for r in whole.slivers * S::LANES..to.slivers * S::LANES {
+                *to.entry::<S>(r, k) = if r < rows { *a.entry(row + r, column + k) } else { 0.0 };
             }
         }
     }

@@ -2,17 +2,18 @@
 //! panels of a few rows, and the rows into chunks, the unit of parallel work. Cuts depend on the size alone.
 
 use super::Matrix;
-use super::avx2::{LANES, PANEL};
+use super::level::Level;
 
 /// The largest side of a tile: a panel of it stays in the innermost cache beside a sliver, a tile in the second. A
 /// multiple of a panel.
-const LARGEST: usize = 192;
-/// Panels of a chunk.
-const CHUNK: usize = 4;
+pub(super) const LARGEST: usize = 192;
+/// Rows of a chunk: whole panels, but for the last.
+const CHUNK: usize = 48;
 
 /// The cuts of a matrix of n rows. Rows beyond the last are those of the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
+    pub level: Level,
     pub n: usize,
     /// Rows of a tile, but for the last one.
     pub side: usize,
@@ -26,19 +27,21 @@ pub(super) struct Chunk {
     pub tile: usize,
     pub from: usize,
     pub to: usize,
+    /// Rows of a panel.
+    panel: usize,
 }
 
 impl Chunk {
     /// The first rows of its panels.
     pub fn panels(self) -> impl Iterator<Item = usize> {
-        (self.from..self.to).step_by(PANEL)
+        (self.from..self.to).step_by(self.panel)
     }
 }
 
 impl Cut {
-    pub fn new(n: usize) -> Self {
+    pub fn new(level: Level, n: usize) -> Self {
         let tiles = n.div_ceil(LARGEST).max(1);
-        Self { n, side: n.div_ceil(tiles).next_multiple_of(PANEL), tiles }
+        Self { level, n, side: n.div_ceil(tiles).next_multiple_of(level.panel()), tiles }
     }
 
     /// Rows with padding.
@@ -58,23 +61,24 @@ impl Cut {
 
     /// Entries from one sliver to the next.
     pub fn stride(self) -> usize {
-        LANES * self.side
+        self.level.lanes() * self.side
     }
 
-    /// Rows of tile i, in whole panels.
+    /// Rows of tile i, in whole slivers.
     pub fn height(self, i: usize) -> usize {
-        self.side.min((self.n - i * self.side).next_multiple_of(PANEL))
+        self.side.min((self.n - i * self.side).next_multiple_of(self.level.lanes()))
+    }
+
+    /// Slivers of the panel from this row of tile i on.
+    pub fn slivers(self, i: usize, row: usize) -> usize {
+        (self.height(i) - row).div_ceil(self.level.lanes()).min(3)
     }
 
     /// The chunks of the tiles from this one on.
     pub fn chunks(self, from: usize) -> Vec<Chunk> {
         let of = |tile: usize| {
-            let height = self.height(tile);
-            (0..height).step_by(CHUNK * PANEL).map(move |from| Chunk {
-                tile,
-                from,
-                to: height.min(from + CHUNK * PANEL),
-            })
+            let (height, panel) = (self.height(tile), self.level.panel());
+            (0..height).step_by(CHUNK).map(move |from| Chunk { tile, from, to: height.min(from + CHUNK), panel })
         };
         (from..self.tiles).flat_map(of).collect()
     }
@@ -89,14 +93,14 @@ pub(super) struct Tiles {
 
 impl Tiles {
     /// Two triangles of tiles for n rows in the memory of a matrix; what they hold means nothing.
-    pub fn new(n: usize, memory: Matrix) -> Self {
-        let cut = Cut::new(n);
+    pub fn new(level: Level, n: usize, memory: Matrix) -> Self {
+        let cut = Cut::new(level, n);
         Self::with_room(cut, 2 * cut.triangle(), memory)
     }
 
     /// Entries that two triangles for n rows need.
-    pub fn room(n: usize) -> usize {
-        2 * Cut::new(n).triangle() + 8
+    pub fn room(level: Level, n: usize) -> usize {
+        2 * Cut::new(level, n).triangle() + 8
     }
 
     /// Tiles of this many entries in all.

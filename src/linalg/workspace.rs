@@ -3,7 +3,7 @@
 
 use super::{Matrix, library};
 #[cfg(target_arch = "x86_64")]
-use super::{blocked, tiles::Tiles};
+use super::{blocked, level::Level, tiles::Tiles};
 use crate::threads::Threads;
 
 /// Below this size a second thread costs more than it brings.
@@ -41,8 +41,8 @@ impl Workspace {
     /// Entries of memory that n rows need.
     pub fn room(n: usize) -> usize {
         #[cfg(target_arch = "x86_64")]
-        if blocked::available() {
-            return Tiles::room(n);
+        if let Some(level) = Level::of(n) {
+            return Tiles::room(level, n);
         }
         n * n
     }
@@ -66,8 +66,8 @@ impl Workspace {
     /// Overwrites the lower triangle with the factor, or tells the failing pivot.
     pub fn factor(&mut self, a: &mut Matrix, threads: Threads) -> Result<(), usize> {
         #[cfg(target_arch = "x86_64")]
-        if blocked::available() {
-            let mut tiles = Tiles::new(a.rows(), std::mem::take(self).into_memory());
+        if let Some(level) = Level::of(a.rows()) {
+            let mut tiles = Tiles::new(level, a.rows(), std::mem::take(self).into_memory());
             let done = blocked::factor(a, &mut tiles, parallel(a.rows(), threads));
             *self = Self::Packed(tiles);
             return done.and_then(|()| finite(a));
@@ -78,12 +78,12 @@ impl Workspace {
     /// Overwrites a factor with the lower triangle of the inverse; L⁻¹b and A⁻¹b too, where there is a b.
     pub fn inverse(&mut self, l: &mut Matrix, b: &[f64], threads: Threads) -> (Vec<f64>, Vec<f64>) {
         #[cfg(target_arch = "x86_64")]
-        if blocked::available() {
+        if let Some(level) = Level::of(l.rows()) {
             let parallel = parallel(l.rows(), threads);
             let mut tiles = match std::mem::take(self) {
                 Self::Packed(tiles) => tiles,
                 Self::Empty(memory) => {
-                    let mut tiles = Tiles::new(l.rows(), memory);
+                    let mut tiles = Tiles::new(level, l.rows(), memory);
                     blocked::pack_factor(l, &mut tiles, parallel);
                     tiles
                 }

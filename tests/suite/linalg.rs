@@ -4,7 +4,7 @@ use covary::Threads;
 use covary::linalg::{Cholesky, Matrix, library};
 use rand::{RngExt, SeedableRng};
 
-/// Around vectors (4), panels (12), chunks (48) and tiles (192), and sizes at which several of these are not full.
+/// Around vectors (4, 8), panels (12, 24), chunks (48) and tiles (192), and sizes at which several of these are not full.
 const SIZES: [usize; 26] =
     [0, 1, 2, 3, 4, 5, 8, 11, 12, 13, 23, 24, 25, 47, 48, 49, 95, 100, 144, 191, 192, 193, 250, 384, 385, 401];
 
