@@ -50,7 +50,6 @@ use crate::threads::Threads;
 use candidate::{Candidate, Found};
 use objective::Evidence;
 use problem::Problem;
-use rayon::prelude::*;
 use start::Facts;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -245,27 +244,6 @@ impl Fit {
         let method = Method::Exact.name();
         let account = Account::new(account::Facts { problem, found, weights, method, loo, seconds, seed: self.seed });
         Model::of(problem, &chosen, account)
-    }
-
-    /// Where each restart of the asked kernel and of its rivals ended.
-    fn search(
-        &self,
-        problem: &Problem,
-        clock: Instant,
-        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
-    ) -> Result<Found> {
-        let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
-        let default = if self.kernel.is_network() { rivals::rivals(problem.n(), problem.d()) } else { vec![] };
-        let one = |rival: &Kernel| self.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
-        let rivals = self.rivals.as_ref().unwrap_or(&default);
-        // Small ones side by side, each on a thread of its own.
-        let others: Vec<Result<Found>> = match problem.n() < LARGE {
-            true => rivals.par_iter().with_max_len(1).map(one).collect(),
-            false => rivals.iter().map(one).collect(),
-        };
-        // A rival that fails is no reason to fail.
-        found.candidates.extend(others.into_iter().flatten().flat_map(|other| other.candidates));
-        Ok(found)
     }
 
     /// Where each restart ended, the best objective first.

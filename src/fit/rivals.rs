@@ -1,14 +1,48 @@
-//! The plain kernels that compete with a network over a table. They cost little, and where a network has too many ways to
-//! go on beyond the data, straight lines, parabolas and sums of curves of one column each go on sensibly.
+//! The asked kernel and the plain ones that compete with a network over a table. These cost little, and where a network
+//! has too many ways to go on beyond the data, lines, parabolas and sums of one curve a column go on sensibly.
 
-use super::LARGE;
+use super::candidate::Found;
+use super::problem::Problem;
+use super::{Fit, LARGE, Step};
+use crate::error::Result;
 use crate::kernel::{Kernel, Kind};
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+use std::time::Instant;
 
 /// Beyond this many columns there is no sum of one curve a column: it would cost more than a network.
 const MOST_CURVES: usize = 20;
 
+/// A start whose log evidence is lower by this much than that of another start of the same kernel is stuck, and left out.
+const STUCK: f64 = 20.0;
+
+impl Fit {
+    /// Where each restart of the asked kernel and of its rivals ended.
+    pub(super) fn search(
+        &self,
+        problem: &Problem,
+        clock: Instant,
+        observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
+    ) -> Result<Found> {
+        let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
+        let highest = found.candidates.iter().map(|c| c.evidence).fold(f64::NEG_INFINITY, f64::max);
+        found.candidates.retain(|c| c.evidence >= highest - STUCK);
+        let default = if self.kernel.is_network() { rivals(problem.n(), problem.d()) } else { vec![] };
+        let one = |rival: &Kernel| self.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
+        let list = self.rivals.as_ref().unwrap_or(&default);
+        // Small ones side by side, each on a thread of its own.
+        let others: Vec<Result<Found>> = match problem.n() < LARGE {
+            true => list.par_iter().with_max_len(1).map(one).collect(),
+            false => list.iter().map(one).collect(),
+        };
+        // A rival that fails is no reason to fail.
+        found.candidates.extend(others.into_iter().flatten().flat_map(|other| other.candidates));
+        Ok(found)
+    }
+}
+
 /// The rivals for a table of this many rows and columns; fewer where a fit takes long.
-pub(super) fn rivals(n: usize, d: usize) -> Vec<Kernel> {
+fn rivals(n: usize, d: usize) -> Vec<Kernel> {
     let (lin, rbf) = (Kernel::lin, Kernel::rbf);
     let mut all = vec![rbf(), Kernel::matern52(), lin() + Kernel::matern52()];
     if n < LARGE {

@@ -6,7 +6,7 @@ use super::past::Past;
 use super::rivals::{QUICK, RIVALS, SCOUTS, with_seasons};
 use super::rolling::Rolling;
 use super::rows::{Origin, kept, most_learned, origins};
-use super::shares::{OUT, charge, shares};
+use super::shares::{OUT, balanced, charge};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
 use crate::fit::{CandidateAccount, Fit, Levels, Link, Mixture, Model, Part, Step};
@@ -301,7 +301,8 @@ impl Question<'_> {
             }
         }
         let asked: Vec<bool> = runners.iter().map(|r| r.name == self.fit.kernel().to_string()).collect();
-        shares(&logs, &asked)
+        let transformed: Vec<bool> = runners.iter().map(|r| r.model.link() != Link::Identity).collect();
+        balanced(&logs, &asked, &transformed)
     }
 
     /// Does its forecast leave the range of the data by several times that range?

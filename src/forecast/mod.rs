@@ -147,7 +147,7 @@ impl Forecaster {
     pub fn memory(&self, n: usize) -> usize {
         let compete = self.competes();
         let (learned, seen) = (n.min(rows::most_learned(n, compete)), n.min(rows::SEEN));
-        let members = if compete { shares::MOST_MEMBERS } else { self.fit.starts() };
+        let members = if compete { shares::MOST_IN_ALL } else { self.fit.starts() };
         self.fit.memory(learned, 1) + 8 * members * seen * seen + 64 * n
     }
 

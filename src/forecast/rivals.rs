@@ -4,7 +4,7 @@
 /// or change, one period or two. Lengths and variances are those of standardised data, to start from. Those that are held
 /// are so long that levels and seasons walk at random: a length that is fitted is found too short, and forecasts then
 /// return to the mean of the past.
-pub(super) const RIVALS: [&str; 14] = [
+pub(super) const RIVALS: [&str; 19] = [
     "RBF",
     "MAT12",
     "LIN + MAT12",
@@ -16,7 +16,12 @@ pub(super) const RIVALS: [&str; 14] = [
     "LIN + RQ + PER * RBF",
     "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
     "LIN + MAT12 + PER + PER",
+    "MAT12(l=100!, v=50)",
     "LIN + MAT12(l=100!, v=50)",
+    "MAT12(l=100!, v=50) + PER",
+    "LIN + MAT12(l=100!, v=50) + PER",
+    "LIN + MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
+    "LIN + MAT12 + PER * MAT12(l=30!)",
     "MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
     "MAT12(l=100!, v=50) + MAT32 + PER * MAT32(l=4)",
 ];

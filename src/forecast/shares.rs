@@ -5,10 +5,15 @@ const POWER: f64 = 1.0;
 /// What a fit that runs away has less than any other, as a logarithm.
 pub(super) const OUT: f64 = 1e3;
 /// The most members, and the smallest weight worth having.
-pub(super) const MOST_MEMBERS: usize = 8;
+const MOST_MEMBERS: usize = 8;
 const SMALLEST: f64 = 0.02;
 /// The most that all fits of the asked kernel have together: that they agree is no proof, and intervals would be too sure.
 const MOST_OF_ONE: f64 = 2.0 / 3.0;
+/// The least that the target as it is and its transform have, each, and the most members of a side that had less.
+const LEAST_OF_A_SIDE: f64 = 0.25;
+const MOST_OF_A_SIDE: usize = 6;
+/// The most members in all: those of two sides, each with half as many beside the asked kernel's.
+pub(super) const MOST_IN_ALL: usize = 3 * MOST_OF_A_SIDE;
 
 /// Takes from each runner's logarithm what its errors at the origins cost, relative to the middle one of all.
 pub(super) fn charge(logs: &mut [f64], errors: &[Vec<Option<f64>>]) {
@@ -26,8 +31,8 @@ pub(super) fn charge(logs: &mut [f64], errors: &[Vec<Option<f64>>]) {
 }
 
 /// Weights of runners from their logarithms; where the asked kernel would have nearly all, others keep a part.
-pub(super) fn shares(logs: &[f64], asked: &[bool]) -> Vec<f64> {
-    let all = best_of(logs, |_| true, MOST_MEMBERS);
+fn shares(logs: &[f64], asked: &[bool], most: usize) -> Vec<f64> {
+    let all = best_of(logs, |_| true, most);
     let own: f64 = all.iter().zip(asked).filter(|(_, a)| **a).map(|(w, _)| w).sum();
     let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // Those that run away are no company.
@@ -35,9 +40,28 @@ pub(super) fn shares(logs: &[f64], asked: &[bool]) -> Vec<f64> {
     if own <= MOST_OF_ONE || !(0..logs.len()).any(calm) {
         return all;
     }
-    let others = best_of(logs, calm, MOST_MEMBERS / 2);
+    let others = best_of(logs, calm, most / 2);
     let part = |i: usize| if asked[i] { all[i] / own * MOST_OF_ONE } else { others[i] * (1.0 - MOST_OF_ONE) };
     (0..logs.len()).map(part).collect()
+}
+
+/// The same, where the target and its transform both keep a part: which of the two went on as before is hard to know, and
+/// the one that grows by a constant factor errs by far more.
+pub(super) fn balanced(logs: &[f64], asked: &[bool], transformed: &[bool]) -> Vec<f64> {
+    let all = shares(logs, asked, MOST_MEMBERS);
+    let highest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let calm = |side: bool| (0..logs.len()).any(|i| transformed[i] == side && logs[i] > highest - 0.5 * OUT);
+    let has: f64 = all.iter().zip(transformed).filter(|(_, t)| **t).map(|(w, _)| w).sum();
+    let part = has.clamp(LEAST_OF_A_SIDE, 1.0 - LEAST_OF_A_SIDE);
+    if part == has || !calm(true) || !calm(false) {
+        return all;
+    }
+    let side = |which: bool| {
+        let own = |i: usize| logs[i] - if transformed[i] == which { 0.0 } else { 2.0 * OUT };
+        shares(&(0..logs.len()).map(own).collect::<Vec<_>>(), asked, MOST_OF_A_SIDE)
+    };
+    let (with, without) = (side(true), side(false));
+    (0..logs.len()).map(|i| part * with[i] + (1.0 - part) * without[i]).collect()
 }
 
 /// Weights of the best of some runners; they add up to one.
@@ -80,6 +104,7 @@ mod tests {
     fn one_kernel_does_not_have_it_all() {
         let asked = [true, true, false, false, false];
         // By far the best: two thirds, and the best of the others has most of the rest.
+        let shares = |logs: &[f64], asked: &[bool]| shares(logs, asked, MOST_MEMBERS);
         let weights = shares(&[0.0, -0.1, -40.0, -42.0, -OUT - 3.0], &asked);
         assert!((weights[0] + weights[1] - MOST_OF_ONE).abs() < 1e-12, "{weights:?}");
         assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
@@ -89,5 +114,22 @@ mod tests {
         assert!((weights[2] - 1.0 / (1.0 + 2.0 * (-3f64).exp() + 2.0 * (-1f64).exp())).abs() < 1e-12, "{weights:?}");
         assert_eq!(shares(&[0.0, 0.0], &[true, true]), [0.5, 0.5]);
         assert_eq!(shares(&[0.0, -OUT], &[true, false]), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn target_and_transform_both_keep_a_part() {
+        let (asked, transformed) = ([false; 4], [true, true, false, false]);
+        let part = |weights: &[f64]| weights[0] + weights[1];
+        // By far the better side has three quarters; within a side all is as it was.
+        let weights = balanced(&[0.0, -1.0, -40.0, -42.0], &asked, &transformed);
+        assert!((part(&weights) - 0.75).abs() < 1e-12 && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!((weights[3] / weights[2] - (-2f64).exp()).abs() < 1e-12, "{weights:?}");
+        let weights = balanced(&[-40.0, -42.0, 0.0, -1.0], &asked, &transformed);
+        assert!((part(&weights) - 0.25).abs() < 1e-12, "{weights:?}");
+        // Between these, alone, or in the company of those that run away: as they are.
+        let weights = balanced(&[0.0, 0.0, 0.0, -OUT], &asked, &transformed);
+        assert!((part(&weights) - 2.0 / 3.0).abs() < 1e-12, "{weights:?}");
+        assert_eq!(part(&balanced(&[0.0, -OUT, -OUT, -OUT], &asked, &transformed)), 1.0);
+        assert_eq!(balanced(&[0.0, 0.0], &[false; 2], &[true; 2]), [0.5, 0.5]);
     }
 }

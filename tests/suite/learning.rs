@@ -122,6 +122,22 @@ fn an_average_is_a_mixture_of_its_members() {
     assert!((middle - p.mean[0]).abs() < 5.0 * (p.variance_y[0] / 400.0).sqrt());
 }
 
+/// Restarts that end far below the best one are not averaged with it.
+#[test]
+fn starts_that_are_stuck_are_left_out() {
+    let x: Vec<f64> = (0..60).map(|i| f64::from(i) * 0.1).collect();
+    let y: Vec<f64> = x.iter().map(|x| (2.0 * x).sin()).collect();
+    let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
+    // Few steps, so that starts end far from each other.
+    let model = Fit::new(Kernel::rbf()).restarts(6).iterations(3).run(&data).unwrap();
+    let account = model.account();
+    let values: Vec<f64> = account.restarts.iter().filter_map(|r| r.objective).collect();
+    let spread = |v: &[f64]| v.iter().copied().fold(f64::MIN, f64::max) - v.iter().copied().fold(f64::MAX, f64::min);
+    let kept: Vec<f64> = account.candidates.iter().map(|c| c.log_marginal_likelihood).collect();
+    assert!(values.len() == 6 && spread(&values) > 20.0, "{values:?}");
+    assert!(!kept.is_empty() && kept.len() < 6 && spread(&kept) <= 20.0, "{kept:?}");
+}
+
 /// A plain kernel wins where the network has nothing to add, and the account says so.
 #[test]
 fn the_account_names_who_competed() {
