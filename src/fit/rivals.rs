@@ -12,6 +12,8 @@ use std::time::Instant;
 
 /// Beyond this many columns there is no sum of one curve a column: it would cost more than a network.
 const MOST_CURVES: usize = 20;
+/// The most iterations of a rival: most need half as many.
+const RIVAL_STEPS: usize = 100;
 
 /// A start whose log evidence is lower by this much than that of another start of the same kernel is stuck, and left out.
 const STUCK: f64 = 20.0;
@@ -28,7 +30,8 @@ impl Fit {
         let highest = found.candidates.iter().map(|c| c.evidence).fold(f64::NEG_INFINITY, f64::max);
         found.candidates.retain(|c| c.evidence >= highest - STUCK);
         let default = if self.kernel.is_network() { rivals(problem.n(), problem.d()) } else { vec![] };
-        let one = |rival: &Kernel| self.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
+        let plain = self.clone().at_most(RIVAL_STEPS);
+        let one = |rival: &Kernel| plain.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
         let list = self.rivals.as_ref().unwrap_or(&default);
         // Small ones side by side, each on a thread of its own.
         let others: Vec<Result<Found>> = match problem.n() < LARGE {
@@ -44,16 +47,18 @@ impl Fit {
 /// The rivals for a table of this many rows and columns; fewer where a fit takes long.
 fn rivals(n: usize, d: usize) -> Vec<Kernel> {
     let (lin, rbf) = (Kernel::lin, Kernel::rbf);
-    let mut all = vec![rbf(), Kernel::matern52(), lin() + Kernel::matern52()];
+    let mut all = vec![];
     if n < LARGE {
-        all.push(lin() + rbf());
-        all.push(lin() + Kernel::primitive(Kind::Mat32));
-        all.push(Kernel::sum([lin(), lin() * lin(), rbf()]));
+        // What takes longest comes first, so that no thread waits for it in the end.
         if (2..=MOST_CURVES).contains(&d) {
             let columns: Vec<Vec<usize>> = (0..d).map(|c| vec![c]).collect();
             all.push(lin() + Kernel::additive(&columns));
         }
+        all.push(Kernel::sum([lin(), lin() * lin(), rbf()]));
+        all.push(lin() + rbf());
+        all.push(lin() + Kernel::primitive(Kind::Mat32));
     }
+    all.extend([lin() + Kernel::matern52(), rbf(), Kernel::matern52()]);
     all
 }
 
@@ -68,7 +73,8 @@ mod tests {
             assert!(all.iter().all(|k| k.bind_to(d).is_ok()), "{n} {d}");
             assert!((0..all.len()).all(|i| !all[..i].contains(&all[i])), "{n} {d}");
         }
-        assert_eq!(rivals(50, 2)[6], "LIN + RBF[0] + RBF[1]".parse().unwrap());
-        assert_eq!(rivals(50, 2)[5], "LIN + LIN * LIN + RBF".parse().unwrap());
+        assert_eq!(rivals(50, 2)[0], "LIN + RBF[0] + RBF[1]".parse().unwrap());
+        assert_eq!(rivals(50, 2)[1], "LIN + LIN * LIN + RBF".parse().unwrap());
+        assert_eq!(rivals(5000, 2).len(), 3);
     }
 }
