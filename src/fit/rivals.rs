@@ -12,8 +12,8 @@ use std::time::Instant;
 
 /// Beyond this many columns there is no sum of one curve a column: it would cost more than a network.
 const MOST_CURVES: usize = 20;
-/// The most iterations of a rival: most need half as many.
-const RIVAL_STEPS: usize = 100;
+/// The most iterations of a rival where there are many: those that need more are no better for them.
+const RIVAL_STEPS: usize = 60;
 
 /// A start whose log evidence is lower by this much than that of another start of the same kernel is stuck, and left out.
 const STUCK: f64 = 20.0;
@@ -30,11 +30,12 @@ impl Fit {
         let highest = found.candidates.iter().map(|c| c.evidence).fold(f64::NEG_INFINITY, f64::max);
         found.candidates.retain(|c| c.evidence >= highest - STUCK);
         let default = if self.kernel.is_network() { rivals(problem.n(), problem.d()) } else { vec![] };
-        let plain = self.clone().at_most(RIVAL_STEPS);
+        let small = problem.n() < LARGE;
+        let plain = if small { self.clone().at_most(RIVAL_STEPS) } else { self.clone() };
         let one = |rival: &Kernel| plain.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
         let list = self.rivals.as_ref().unwrap_or(&default);
         // Small ones side by side, each on a thread of its own.
-        let others: Vec<Result<Found>> = match problem.n() < LARGE {
+        let others: Vec<Result<Found>> = match small {
             true => list.par_iter().with_max_len(1).map(one).collect(),
             false => list.iter().map(one).collect(),
         };
