@@ -12,7 +12,7 @@ use std::time::Instant;
 
 /// Beyond this many columns there is no sum of one curve a column: it would cost more than a network.
 const MOST_CURVES: usize = 20;
-/// The most iterations of a rival where there are many: those that need more are no better for them.
+/// The most iterations of a rival below [`LARGE`]: the slowest ones predict no better after more.
 const RIVAL_STEPS: usize = 60;
 
 /// A start whose log evidence is lower by this much than that of another start of the same kernel is stuck, and left out.
