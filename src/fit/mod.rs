@@ -3,6 +3,7 @@
 mod account;
 mod candidate;
 mod contest;
+mod cycles;
 mod ends;
 mod file;
 mod grid;
@@ -27,6 +28,7 @@ mod stream;
 mod warp;
 mod weigh;
 
+pub(crate) use cycles::with_cycles;
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
 pub use grid::{Deviations, GridFit, GridModel, GridRestart};
 pub use levels::Levels;

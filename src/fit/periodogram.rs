@@ -220,28 +220,32 @@ fn background(power: &[(f64, f64)], independent: f64, span: f64) -> Vec<f64> {
 /// Residuals of a straight line and a parabola, so that a trend is not taken for a long period.
 fn detrended(t: &[f64], y: &[f64]) -> Vec<f64> {
     let n = t.len() as f64;
-    let (mean, spread) = {
-        let m = t.iter().sum::<f64>() / n;
-        (m, (t.iter().map(|v| (v - m).powi(2)).sum::<f64>() / n).sqrt().max(1e-300))
-    };
-    let mut residual: Vec<f64> = y.to_vec();
+    let mean = t.iter().sum::<f64>() / n;
+    let spread = (t.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt().max(1e-300);
+    let power = |power: i32| t.iter().map(|v| ((v - mean) / spread).powi(power)).collect();
+    without(y.to_vec(), (0..3).map(power)).0
+}
+
+/// What is left of values once all that some columns explain is taken out, and how many of these say something of their
+/// own (Gram–Schmidt).
+pub(super) fn without(mut values: Vec<f64>, columns: impl IntoIterator<Item = Vec<f64>>) -> (Vec<f64>, usize) {
+    let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let take = |from: &mut [f64], a: &[f64], part: f64| from.iter_mut().zip(a).for_each(|(b, a)| *b -= part * a);
     let mut basis: Vec<Vec<f64>> = Vec::new();
-    for power in 0..3 {
-        // Gram–Schmidt on 1, t, t²
-        let mut b: Vec<f64> = t.iter().map(|v| ((v - mean) / spread).powi(power)).collect();
+    for mut b in columns {
         for a in &basis {
-            let along: f64 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
-            b.iter_mut().zip(a).for_each(|(b, a)| *b -= along * a);
+            let part = along(a, &b);
+            take(&mut b, a, part);
         }
-        let length = b.iter().map(|v| v * v).sum::<f64>().sqrt();
+        let length = along(&b, &b).sqrt();
         if length > 1e-9 {
             b.iter_mut().for_each(|v| *v /= length);
-            let along: f64 = b.iter().zip(&residual).map(|(a, b)| a * b).sum();
-            residual.iter_mut().zip(&b).for_each(|(r, b)| *r -= along * b);
+            let part = along(&b, &values);
+            take(&mut values, &b, part);
             basis.push(b);
         }
     }
-    residual
+    (values, basis.len())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! smoothing. Each gives a mean and a spread that grows with the distance; no claim is made for more.
 
 use super::Forecast;
-use crate::data::{Dataset, TimeAxis, Unit};
+use crate::data::{Dataset, TimeAxis};
 use crate::normal;
 use crate::plot::Band;
 
@@ -155,14 +155,8 @@ impl Smoothed {
 /// Steps of one season: of the year for months and quarters, of the week for days, of the day for hours; otherwise the
 /// lag at which the differences are most alike, or 1. Never more than half the series.
 pub fn season(data: &Dataset, axis: &TimeAxis) -> usize {
-    let step = axis.step();
-    let usual = match axis.unit() {
-        Unit::Month if 12.0 % step == 0.0 => 12.0 / step,
-        Unit::Day if step == 1.0 => 7.0,
-        Unit::Second if 86_400.0 % step == 0.0 && step >= 600.0 => 86_400.0 / step,
-        Unit::Year if step < 0.6 && (1.0 / step - (1.0 / step).round()).abs() < 0.01 => (1.0 / step).round(),
-        _ => 0.0,
-    } as usize;
+    let whole = |steps: f64| steps > 1.5 && (steps - steps.round()).abs() < 0.01 && steps <= 144.5;
+    let usual = axis.cycles().iter().map(|cycle| cycle / axis.step()).find(|&s| whole(s)).map_or(0, |s| s.round() as usize);
     let n = data.n();
     if usual > 1 && 2 * usual <= n {
         return usual;

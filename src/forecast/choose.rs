@@ -3,7 +3,7 @@
 
 use super::Effort;
 use super::past::Past;
-use super::rivals::{QUICK, RIVALS, SCOUTS, with_seasons};
+use super::rivals::{HANDICAP, SCOUTS, plain, with_seasons};
 use super::rolling::Rolling;
 use super::rows::{Origin, kept, most_learned, origins};
 use super::shares::{OUT, balanced, charge};
@@ -50,6 +50,8 @@ struct Runner {
     evidence: f64,
     /// Does its forecast run away?
     away: bool,
+    /// What it has less than others from the outset, as a logarithm.
+    handicap: f64,
     /// What it said of the values after each origin; none where that fit failed.
     told: Vec<Option<Vec<Mixture>>>,
 }
@@ -93,17 +95,16 @@ impl Question<'_> {
     pub fn answer(&self, watch: &(impl Fn(Link, Step) -> ControlFlow<()> + Sync)) -> Result<Chosen> {
         let clock = Instant::now();
         let mut origins = origins(self.data.n(), self.horizon);
-        let mut rival_texts = &RIVALS[..];
         if self.effort == Effort::Quick {
             origins.truncate(1);
-            rival_texts = &QUICK;
         }
         let origins = origins;
         let rivals = self.compete;
         let pasts = self.pasts(&origins)?;
         let certain = |p: &Pasts| p.whole.seasons.iter().filter(|s| s.certain).count();
         let seasons = pasts.iter().map(certain).max().unwrap_or(0);
-        let rival_texts = with_seasons(rival_texts, seasons);
+        let (texts, bending) = plain(self.effort == Effort::Quick, seasons);
+        let (common, bending) = texts.split_at(texts.len() - bending);
         // Where there are two links, a short look first: the asked kernel takes longest, and is fitted only under links
         // that plain kernels do not speak against.
         let looking = if rivals && self.links.len() > 1 { with_seasons(&SCOUTS, seasons) } else { vec![] };
@@ -122,8 +123,12 @@ impl Question<'_> {
             |p: &&Pasts| self.run(asked_fit.kernel(), p, &origins, asked_fit.clone(), &|step| watch(p.link, step));
         let asked: Vec<Result<Vec<Runner>>> = worth.par_iter().with_max_len(1).map(run).collect();
         hurried |= asked_fit.is_late();
-        let plain = self.fit.clone().at_most(RIVAL_STEPS);
-        let mut runners = if rivals { self.rivals(&rival_texts, &pasts, &origins, plain)? } else { vec![] };
+        let few = self.fit.clone().at_most(RIVAL_STEPS);
+        let compete = |texts: &[String]| match rivals {
+            true => self.rivals(texts, &pasts, &origins, few.clone()),
+            false => Ok(vec![]),
+        };
+        let (favoured, mut runners) = (compete(bending)?, compete(common)?);
         hurried |= self.fit.is_late();
         let mut failed = None;
         for result in asked {
@@ -132,6 +137,10 @@ impl Question<'_> {
                 Err(error) => failed = Some(error),
             }
         }
+        if !favoured.is_empty() {
+            runners.iter_mut().for_each(|r| r.handicap = HANDICAP);
+        }
+        runners.extend(favoured);
         if runners.is_empty() {
             // Better than nothing: what the short look found.
             runners.extend(scouts.into_iter().map(|r| Runner { told: vec![None; origins.len()], ..r }));
@@ -233,7 +242,7 @@ impl Question<'_> {
             let evidence = model.evidence_under(*link, &self.learned_values()) - cost;
             let model = model.with_link(*link).with_levels(levels);
             let away = self.runs_away(&model);
-            Runner { model, name: kernel.to_string(), evidence, away, told: told.clone() }
+            Runner { model, name: kernel.to_string(), evidence, away, handicap: 0.0, told: told.clone() }
         };
         Ok(models.into_iter().map(runner).collect())
     }
@@ -296,9 +305,7 @@ impl Question<'_> {
         });
         charge(&mut logs, &errors.collect::<Vec<_>>());
         for (log, runner) in logs.iter_mut().zip(runners) {
-            if runner.away {
-                *log -= OUT;
-            }
+            *log -= runner.handicap + if runner.away { OUT } else { 0.0 };
         }
         let asked: Vec<bool> = runners.iter().map(|r| r.name == self.fit.kernel().to_string()).collect();
         let transformed: Vec<bool> = runners.iter().map(|r| r.model.link() != Link::Identity).collect();

@@ -2,9 +2,9 @@
 //! in all of them.
 
 use super::rows::{SEEN, kept, one_of_each};
-use crate::data::Dataset;
+use crate::data::{Dataset, TimeAxis};
 use crate::error::Result;
-use crate::fit::{Fit, Model, Season, seasons, seasons_of_long};
+use crate::fit::{Fit, Model, Season, seasons, seasons_of_long, with_cycles};
 
 /// The beginning of a series, or all of it.
 #[derive(Debug)]
@@ -14,28 +14,22 @@ pub(super) struct Past {
     seen: Option<Dataset>,
     /// What repeats, the strongest first.
     pub seasons: Vec<Season>,
-    all_learned: bool,
 }
 
 impl Past {
     /// The first rows of a series in order of time, of which at most so many are learned from.
     pub fn new(series: &Dataset, at: usize, most: usize) -> Self {
         let rows = kept(at, most);
-        let all_learned = rows.len() == at;
         Self {
-            seen: (most < SEEN && !all_learned).then(|| series.select(&kept(at, SEEN))),
+            seen: (most < SEEN && rows.len() < at).then(|| series.select(&kept(at, SEEN))),
             seasons: seasons_of(series, at),
             learned: series.select(&rows),
-            all_learned,
         }
     }
 
     /// A fit that knows the periods of all rows.
     pub fn known_to(&self, fit: Fit) -> Fit {
-        match self.all_learned {
-            true => fit,
-            false => fit.with_periods(self.seasons.iter().map(|s| s.period).collect()),
-        }
+        fit.with_periods(self.seasons.iter().map(|s| s.period).collect())
     }
 
     /// A model that was learned from this past, once it has seen what a forecast goes on from.
@@ -47,15 +41,19 @@ impl Past {
     }
 }
 
-/// What repeats in the first rows.
+/// What repeats in the first rows, by themselves and by the calendar.
 fn seasons_of(series: &Dataset, at: usize) -> Vec<Season> {
     let part = |rows: &[usize]| {
         let of = |values: &[f64]| rows.iter().map(|&r| values[r]).collect::<Vec<f64>>();
         (of(series.x().column(0)), of(series.y()))
     };
-    if at <= SEEN {
-        return seasons(&series.x().column(0)[..at], &series.y()[..at]);
-    }
-    let (latest, whole) = (part(&(at - SEEN..at).collect::<Vec<_>>()), part(&one_of_each(0, at, SEEN)));
-    seasons_of_long((&latest.0, &latest.1), (&whole.0, &whole.1))
+    let (t, y) = (&series.x().column(0)[..at], &series.y()[..at]);
+    let found = if at <= SEEN {
+        seasons(t, y)
+    } else {
+        let (latest, whole) = (part(&(at - SEEN..at).collect::<Vec<_>>()), part(&one_of_each(0, at, SEEN)));
+        seasons_of_long((&latest.0, &latest.1), (&whole.0, &whole.1))
+    };
+    let cycles = series.axis(0).map_or(vec![], TimeAxis::cycles);
+    with_cycles(found, &cycles, t, y)
 }

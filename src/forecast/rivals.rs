@@ -4,7 +4,7 @@
 /// or change, one period or two. Lengths and variances are those of standardised data, to start from. Those that are held
 /// are so long that levels and seasons walk at random: a length that is fitted is found too short, and forecasts then
 /// return to the mean of the past.
-pub(super) const RIVALS: [&str; 19] = [
+const RIVALS: [&str; 19] = [
     "RBF",
     "MAT12",
     "LIN + MAT12",
@@ -25,12 +25,35 @@ pub(super) const RIVALS: [&str; 19] = [
     "MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
     "MAT12(l=100!, v=50) + MAT32 + PER * MAT32(l=4)",
 ];
+/// Kernels for series in which nothing repeats for certain: the level walks, and so does its slope. Lengths are held, several
+/// times that of the series: fitted ones are found too short, and slopes then return to nought.
+const BENDING: [&str; 5] = [
+    "MAT12(l=100!, v=50) + MAT32(l=10!, v=50)",
+    "MAT12(l=100!, v=50) + MAT52(l=5!, v=10)",
+    "MAT32(l=10!, v=50)",
+    "LIN + MAT12(l=100!, v=50) + MAT32(l=10!, v=50)",
+    "MAT12 + MAT32(l=10!, v=50)",
+];
+/// What all others have less there, as a logarithm: they often say more of the past than of the future.
+pub(super) const HANDICAP: f64 = 1.0;
 /// Those that tell, after a few iterations, whether the logarithm is worth a try.
 pub(super) const SCOUTS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 /// Those of a quick search.
-pub(super) const QUICK: [&str; 4] = ["MAT12", "LIN + MAT12", "LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
+const QUICK: [&str; 4] = ["MAT12", "LIN + MAT12", "LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 /// The most seasons of a plain kernel: a day, a week and a year.
 const MOST_SEASONS: usize = 3;
+
+/// The plain kernels for a series with so many certain seasons, and how many of the last are for one that has none.
+pub(super) fn plain(quick: bool, seasons: usize) -> (Vec<String>, usize) {
+    let mut all = with_seasons(if quick { &QUICK } else { &RIVALS }, seasons);
+    let bending = match (seasons, quick) {
+        (0, true) => &BENDING[..1],
+        (0, false) => &BENDING,
+        _ => &[],
+    };
+    all.extend(bending.iter().map(|text| text.to_string()));
+    (all, bending.len())
+}
 
 /// Kernels with a season get one more for each further one that a series has; none comes twice.
 pub(super) fn with_seasons(texts: &[&str], count: usize) -> Vec<String> {
@@ -55,8 +78,11 @@ mod tests {
     #[test]
     fn rivals_are_kernels_with_any_number_of_seasons() {
         for count in 0..5 {
-            for text in with_seasons(&RIVALS, count).iter().chain(&with_seasons(&QUICK, count)) {
-                assert!(text.parse::<Kernel>().is_ok(), "{text}");
+            for quick in [false, true] {
+                let (texts, bending) = plain(quick, count);
+                texts.iter().for_each(|text| assert!(text.parse::<Kernel>().is_ok(), "{text}"));
+                assert_eq!(bending > 0, count == 0);
+                assert!(texts[texts.len() - bending..].iter().all(|text| !text.contains("PER")));
             }
         }
     }

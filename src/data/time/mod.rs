@@ -64,6 +64,8 @@ pub struct TimeAxis {
 }
 
 const DAY: f64 = 86_400.0;
+/// Days of a year.
+const YEAR: f64 = 365.2425;
 const NANOS: i128 = 1_000_000_000;
 
 impl TimeAxis {
@@ -80,6 +82,27 @@ impl TimeAxis {
     /// The usual distance from one time to the next, in units of the axis.
     pub fn step(&self) -> f64 {
         self.step
+    }
+
+    /// What times this far apart often repeat with, in units of the axis, the shortest first: days, weeks and years.
+    ///
+    /// ```
+    /// use covary::data::TimeAxis;
+    ///
+    /// let axis = TimeAxis::detect("quarter", &["1960-01-01", "1960-04-01", "1960-07-01"])?.axis;
+    /// assert_eq!(axis.cycles(), [12.0]);
+    /// # Ok::<(), covary::Error>(())
+    /// ```
+    pub fn cycles(&self) -> Vec<f64> {
+        let (day, week, year) = match self.unit {
+            Unit::Number => return vec![],
+            Unit::Year => (1.0 / YEAR, 7.0 / YEAR, 1.0),
+            Unit::Month => (12.0 / YEAR, 84.0 / YEAR, 12.0),
+            Unit::Day => (1.0, 7.0, YEAR),
+            Unit::Second => (DAY, 7.0 * DAY, YEAR * DAY),
+        };
+        // Two times a repetition are the least that show it.
+        [day, week, year].into_iter().filter(|cycle| 2.0 * self.step <= 1.001 * cycle).collect()
     }
 
     /// Whether the column holds real times and not plain numbers.
@@ -221,7 +244,7 @@ impl TimeAxis {
         let beyond = || Error::time("beyond the calendar", number);
         match self.unit {
             Unit::Number => return Err(Error::time("plain numbers have no calendar", number)),
-            Unit::Year => return Ok(number + months as f64 / 12.0 + seconds as f64 / (365.2425 * DAY)),
+            Unit::Year => return Ok(number + months as f64 / 12.0 + seconds as f64 / (YEAR * DAY)),
             Unit::Month if seconds == 0 => return Ok(number + months as f64),
             Unit::Day if months == 0 => return Ok(number + seconds as f64 / DAY),
             Unit::Second if months == 0 => return Ok(number + seconds as f64),
