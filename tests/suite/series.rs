@@ -1,11 +1,13 @@
-//! Series that are too long to be fitted as a whole.
+//! Forecasts of series: those too long to be fitted as a whole, slopes that changed, years that the calendar knows of.
 
 use crate::kit::rng;
+use covary::data::Horizon;
 use covary::forecast::Forecaster;
 use covary::kernel::Task;
 use covary::{Dataset, Fit, Kernel, Points};
 use rand::RngExt;
 use std::f64::consts::TAU;
+use std::io::Write;
 
 /// Hours with a day and a week, and what they are without noise.
 fn hours(n: usize) -> (Dataset, impl Fn(f64) -> f64) {
@@ -44,4 +46,45 @@ fn a_kernel_of_ones_own_learns_from_all_rows_that_are_seen() {
     let fitted = Forecaster::new(fit).horizon(24).run(&data).unwrap();
     assert_eq!(fitted.model.n(), 2000);
     assert!(fitted.notes.iter().any(|n| n.starts_with("2000 of 2500 rows were used")), "{:?}", fitted.notes);
+}
+
+fn forecast(data: &Dataset, steps: usize) -> Vec<f64> {
+    let fit = Fit::new(Kernel::default_network(Task::Series)).restarts(2).iterations(60);
+    let fitted = Forecaster::new(fit).horizon(steps).run(data).unwrap();
+    fitted.ahead(&Horizon::Steps(steps), &[95.0]).unwrap().mean
+}
+
+#[test]
+fn a_slope_that_changed_goes_on_where_nothing_repeats() {
+    let mut rng = rng(7);
+    let level = |t: f64| 50.0 + 2.0 * (t - 30.0).max(0.0);
+    let t: Vec<f64> = (0..48).map(f64::from).collect();
+    let y = t.iter().map(|&t| level(t) + rng.random_range(-0.7..0.7)).collect();
+    let ahead = forecast(&Dataset::new(Points::from_column(&t).unwrap(), y).unwrap(), 12);
+    // By 2 a step: kernels with one slope for all of it, or that return to a mean, are far below.
+    let grown = ahead[11] - level(47.0);
+    assert!((16.0..28.0).contains(&grown), "{ahead:?}");
+}
+
+#[test]
+fn a_year_goes_on_beside_a_level_that_walks() {
+    // Short steps up and down have more power than the year itself.
+    let pattern = [0.0, 3.0, -3.0, 6.0, 0.0, 1.5, -6.0, -3.0, 0.0, 3.0, 9.0, -1.5];
+    let (mut rng, mut level) = (rng(3), 0.0);
+    let mut text = String::from("month,value\n");
+    for t in 0..48 {
+        level += rng.random_range(-1.5..1.5);
+        text += &format!("{}-{:02},{}\n", 2001 + t / 12, t % 12 + 1, level + pattern[t % 12]);
+    }
+    let mut file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    let ahead = forecast(&Dataset::from_csv(file.path(), "value").unwrap(), 12);
+    let about = |v: &[f64]| {
+        let mean = v.iter().sum::<f64>() / 12.0;
+        v.iter().map(|v| v - mean).collect::<Vec<f64>>()
+    };
+    let (found, truth) = (about(&ahead), about(&pattern));
+    let square: f64 = found.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum();
+    // The pattern has a deviation of 4.1.
+    assert!((square / 12.0).sqrt() < 1.2, "{ahead:?}");
 }
