@@ -28,8 +28,8 @@ mod stream;
 mod warp;
 mod weigh;
 
-pub(crate) use cycles::with_cycles;
 pub use account::{Account, CandidateAccount, LooAccount, ParameterAccount, RestartAccount};
+pub(crate) use cycles::with_cycles;
 pub use grid::{Deviations, GridFit, GridModel, GridRestart};
 pub use levels::Levels;
 pub(crate) use levels::ShiftTest;
@@ -51,7 +51,7 @@ use crate::program::Program;
 use crate::threads::Threads;
 use candidate::{Candidate, Found};
 use objective::Evidence;
-use problem::Problem;
+use problem::{GRAIN, Problem, to_grain};
 use start::Facts;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -111,7 +111,7 @@ pub struct Fit {
     optimizer: Optimizer,
     standardize: Standardize,
     units: Units,
-    /// Periods along the only input, the strongest first, where they were found from more rows than are fitted.
+    /// Periods along the only input, the first ones first to be tried, where they are known from more than the rows that are fitted.
     periods: Option<Vec<f64>>,
     warp: Warp,
     /// What was done to the target on the way here.
@@ -260,7 +260,8 @@ impl Fit {
         let kernel = &asked.bind(&problem.columns)?;
         let program = Program::compile(kernel, problem.d())?;
         let width = problem.scaling.width(0);
-        let known = self.periods.as_ref().map(|periods| periods.iter().map(|p| p / width).collect());
+        // In other units they are the same numbers, as the data are.
+        let known = self.periods.as_ref().map(|all| all.iter().map(|p| to_grain(p / width, GRAIN)).collect());
         let facts = Facts::of(problem.x.points(), &problem.y, kernel, self.start, known);
         let evidence = |threads| Evidence { problem, kernel, program: &program, priors: self.priors, threads };
         let starts: Vec<Start> = (0..restarts)

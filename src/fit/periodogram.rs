@@ -222,30 +222,37 @@ fn detrended(t: &[f64], y: &[f64]) -> Vec<f64> {
     let n = t.len() as f64;
     let mean = t.iter().sum::<f64>() / n;
     let spread = (t.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt().max(1e-300);
-    let power = |power: i32| t.iter().map(|v| ((v - mean) / spread).powi(power)).collect();
-    without(y.to_vec(), (0..3).map(power)).0
+    let (mut basis, mut rest) = (Basis::default(), y.to_vec());
+    for power in 0..3 {
+        basis.take(t.iter().map(|v| ((v - mean) / spread).powi(power)).collect(), &mut rest);
+    }
+    rest
 }
 
-/// What is left of values once all that some columns explain is taken out, and how many of these say something of their
-/// own (Gram–Schmidt).
-pub(super) fn without(mut values: Vec<f64>, columns: impl IntoIterator<Item = Vec<f64>>) -> (Vec<f64>, usize) {
-    let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-    let take = |from: &mut [f64], a: &[f64], part: f64| from.iter_mut().zip(a).for_each(|(b, a)| *b -= part * a);
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    for mut b in columns {
-        for a in &basis {
-            let part = along(a, &b);
-            take(&mut b, a, part);
+/// Columns that are orthonormal (Gram–Schmidt).
+#[derive(Debug, Clone, Default)]
+pub(super) struct Basis(Vec<Vec<f64>>);
+
+impl Basis {
+    /// Adds a column and takes what it explains out of some values; false where it says nothing that the others do not.
+    pub fn take(&mut self, mut column: Vec<f64>, from: &mut [f64]) -> bool {
+        let along = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+        let less = |from: &mut [f64], a: &[f64], part: f64| from.iter_mut().zip(a).for_each(|(b, a)| *b -= part * a);
+        let before = along(&column, &column).sqrt();
+        for a in &self.0 {
+            let part = along(a, &column);
+            less(&mut column, a, part);
         }
-        let length = along(&b, &b).sqrt();
-        if length > 1e-9 {
-            b.iter_mut().for_each(|v| *v /= length);
-            let part = along(&b, &values);
-            take(&mut values, &b, part);
-            basis.push(b);
+        let length = along(&column, &column).sqrt();
+        if length <= 1e-9 * before.max(1e-300) {
+            return false;
         }
+        column.iter_mut().for_each(|v| *v /= length);
+        let part = along(&column, from);
+        less(from, &column, part);
+        self.0.push(column);
+        true
     }
-    (values, basis.len())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 /// Standardised numbers are rounded to multiples of this: a change of units moves their last bits, which hundreds of
 /// steps of an optimiser would carry into the first ones. Far below what a fit can tell.
-const GRAIN: f64 = 1.0 / (1u64 << 32) as f64;
+pub(super) const GRAIN: f64 = 1.0 / (1u64 << 32) as f64;
 /// The smallest noise variance, on the standardised target.
 pub(super) const NOISE_FLOOR: f64 = 1e-6;
 
@@ -198,7 +198,7 @@ impl Problem {
     }
 }
 
-fn to_grain(v: f64, grain: f64) -> f64 {
+pub(super) fn to_grain(v: f64, grain: f64) -> f64 {
     (v / grain).round() * grain
 }
 

@@ -155,8 +155,10 @@ impl Smoothed {
 /// Steps of one season: of the year for months and quarters, of the week for days, of the day for hours; otherwise the
 /// lag at which the differences are most alike, or 1. Never more than half the series.
 pub fn season(data: &Dataset, axis: &TimeAxis) -> usize {
-    let whole = |steps: f64| steps > 1.5 && (steps - steps.round()).abs() < 0.01 && steps <= 144.5;
-    let usual = axis.cycles().iter().map(|cycle| cycle / axis.step()).find(|&s| whole(s)).map_or(0, |s| s.round() as usize);
+    // Of more steps than ten minutes make a day, a simple method knows too little.
+    let whole = |steps: &f64| (steps - steps.round()).abs() < 0.01 && *steps < 144.5;
+    let mut cycles = axis.cycles().into_iter().map(|cycle| cycle / axis.step());
+    let usual = cycles.find(whole).map_or(0, |steps| steps.round() as usize);
     let n = data.n();
     if usual > 1 && 2 * usual <= n {
         return usual;

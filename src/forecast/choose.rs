@@ -107,7 +107,7 @@ impl Question<'_> {
         let certain = |p: &Pasts| p.whole.seasons.iter().filter(|s| s.certain).count();
         let seasons = pasts.iter().map(certain).max().unwrap_or(0);
         let (texts, bending) = plain(self.effort == Effort::Quick, seasons);
-        let (common, bending) = texts.split_at(texts.len() - bending);
+        let favoured: Vec<String> = texts[texts.len() - bending..].iter().filter_map(|t| printed(t)).collect();
         // Where there are two links, a short look first: the asked kernel takes longest, and is fitted only under links
         // that plain kernels do not speak against.
         let looking = if rivals && self.links.len() > 1 { with_seasons(&SCOUTS, seasons) } else { vec![] };
@@ -127,11 +127,7 @@ impl Question<'_> {
         let asked: Vec<Result<Vec<Runner>>> = worth.par_iter().with_max_len(1).map(run).collect();
         hurried |= asked_fit.is_late();
         let few = self.fit.clone().at_most(RIVAL_STEPS);
-        let compete = |texts: &[String]| match rivals {
-            true => self.rivals(texts, &pasts, &origins, few.clone()),
-            false => Ok(vec![]),
-        };
-        let (favoured, mut runners) = (compete(bending)?, compete(common)?);
+        let mut runners = if rivals { self.rivals(&texts, &pasts, &origins, few)? } else { vec![] };
         hurried |= self.fit.is_late();
         let mut failed = None;
         for result in asked {
@@ -141,9 +137,8 @@ impl Question<'_> {
             }
         }
         if !favoured.is_empty() {
-            runners.iter_mut().for_each(|r| r.handicap = HANDICAP);
+            runners.iter_mut().filter(|r| !favoured.contains(&r.name)).for_each(|r| r.handicap = HANDICAP);
         }
-        runners.extend(favoured);
         if runners.is_empty() {
             // Better than nothing: what the short look found.
             runners.extend(scouts.into_iter().map(|r| Runner { told: vec![None; origins.len()], ..r }));
@@ -216,13 +211,13 @@ impl Question<'_> {
         }
         // From the shortest past to the longest, each fit going on from the one before: none has seen what it forecasts,
         // but for shifts of the level, which nobody could foresee and no kernel is judged by.
-        let mut last: Option<Model> = None;
+        let mut last: Option<(Model, &Past)> = None;
         let mut told: Vec<Option<Vec<Mixture>>> = vec![None; origins.len()];
         let mut order: Vec<usize> = (0..origins.len()).collect();
         order.sort_by_key(|&o| origins[o].at);
-        let again = |once: &Fit, past: &Past, earlier: &Option<Model>| match earlier {
-            Some(model) => once.clone().going_on_from(model, AGAIN),
-            None => past.known_to(once.clone()),
+        let again = |once: &Fit, past: &Past, earlier: &Option<(Model, &Past)>| match earlier {
+            Some((model, from)) if past.repeats_as(from) => once.clone().going_on_from(model, AGAIN),
+            _ => past.known_to(once.clone()),
         };
         let past_fit = if asked { once.clone() } else { first(&once) };
         for o in order {
@@ -232,7 +227,7 @@ impl Question<'_> {
             if let Some(model) = found.ok().and_then(|m| m.into_iter().next()) {
                 let knows = past.shown_to(&model);
                 told[o] = knows.and_then(|m| m.with_link(*link).with_levels(levels).distribution(&ahead)).ok();
-                last = Some(model);
+                last = Some((model, past));
             }
         }
         if !asked {
@@ -350,6 +345,11 @@ impl Question<'_> {
         }
         rolling.finish(origins.len())
     }
+}
+
+/// A kernel's text as it is printed.
+fn printed(text: &str) -> Option<String> {
+    text.parse::<Kernel>().ok().map(|kernel| kernel.to_string())
 }
 
 /// The values of some rows.

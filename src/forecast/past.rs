@@ -12,7 +12,7 @@ pub(super) struct Past {
     pub learned: Dataset,
     /// The rows a forecast goes on from, where they are more than those learned from.
     seen: Option<Dataset>,
-    /// What repeats, the strongest first.
+    /// What repeats, what is certain first.
     pub seasons: Vec<Season>,
 }
 
@@ -25,6 +25,13 @@ impl Past {
             seasons: seasons_of(series, at),
             learned: series.select(&rows),
         }
+    }
+
+    /// Does the same repeat for certain as in another past? Then what was learned from that is where to go on from.
+    pub fn repeats_as(&self, other: &Self) -> bool {
+        let certain = |past: &Self| past.seasons.iter().filter(|s| s.certain).map(|s| s.period).collect::<Vec<_>>();
+        let (own, others) = (certain(self), certain(other));
+        own.len() == others.len() && own.iter().all(|p| others.iter().any(|o| (p / o - 1.0).abs() < 0.05))
     }
 
     /// A fit that knows the periods of all rows.
@@ -47,13 +54,14 @@ fn seasons_of(series: &Dataset, at: usize) -> Vec<Season> {
         let of = |values: &[f64]| rows.iter().map(|&r| values[r]).collect::<Vec<f64>>();
         (of(series.x().column(0)), of(series.y()))
     };
-    let (t, y) = (&series.x().column(0)[..at], &series.y()[..at]);
     let found = if at <= SEEN {
-        seasons(t, y)
+        seasons(&series.x().column(0)[..at], &series.y()[..at])
     } else {
         let (latest, whole) = (part(&(at - SEEN..at).collect::<Vec<_>>()), part(&one_of_each(0, at, SEEN)));
         seasons_of_long((&latest.0, &latest.1), (&whole.0, &whole.1))
     };
     let cycles = series.axis(0).map_or(vec![], TimeAxis::cycles);
-    with_cycles(found, &cycles, t, y)
+    // Of a long series the latest rows tell.
+    let latest = at.saturating_sub(10 * SEEN)..at;
+    with_cycles(found, &cycles, &series.x().column(0)[latest.clone()], &series.y()[latest])
 }

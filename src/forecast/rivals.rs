@@ -25,8 +25,8 @@ const RIVALS: [&str; 19] = [
     "MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
     "MAT12(l=100!, v=50) + MAT32 + PER * MAT32(l=4)",
 ];
-/// Kernels for series in which nothing repeats for certain: the level walks, and so does its slope. Lengths are held, several
-/// times that of the series: fitted ones are found too short, and slopes then return to nought.
+/// Kernels for series in which nothing repeats for certain: the level walks, and so does its slope. Lengths are held, one
+/// and a half to three times that of the series: fitted ones are found too short, and slopes then return to nought too soon.
 const BENDING: [&str; 5] = [
     "MAT12(l=100!, v=50) + MAT32(l=10!, v=50)",
     "MAT12(l=100!, v=50) + MAT52(l=5!, v=10)",
