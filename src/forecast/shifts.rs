@@ -2,6 +2,7 @@
 //! out only where that raises the evidence by far more than they cost. Without that, every kernel that holds a level
 //! forecasts half-way back after a step, and one wild value makes the noise of all.
 
+use super::past::Past;
 use crate::data::Dataset;
 use crate::fit::{Fit, Levels, Link, Model, ShiftTest, Step};
 use crate::kernel::Kernel;
@@ -82,8 +83,9 @@ fn fits(test: &ShiftTest, taken: &[ShiftTest], n: usize) -> bool {
 /// said to stop.
 fn best(data: &Dataset, levels: &Levels, fit: &Fit) -> Option<(Model, f64)> {
     let rest = levels.taken_out(data.clone()).ok()?;
+    let past = Past::new(&rest, rest.n(), rest.n());
     let fitted = |text: &&str| {
-        let plain = fit.aside(text.parse::<Kernel>().ok()?, ITERATIONS);
+        let plain = past.known_to(fit.aside(text.parse::<Kernel>().ok()?, ITERATIONS));
         let model = plain.run_each(&rest, &|_: Step| ControlFlow::Continue(())).ok()?.into_iter().next()?;
         let evidence = model.evidence_under(Link::Identity, rest.y());
         evidence.is_finite().then_some((model, evidence))

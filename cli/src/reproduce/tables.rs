@@ -66,7 +66,7 @@ pub fn random(setup: &Setup, name: &str) -> Result<Report, Failure> {
             let published = paper::of(set.name).filter(|_| set.title == set.name);
             let paper = published.and_then(|p| p.random.iter().find(|r| r.0 == label));
             let log = published.and_then(|p| p.log).filter(|_| label == "NKN");
-            let digits = if rmse < 0.01 { 5 } else { 3 };
+            let digits = decimals(rmse);
             report.rows.push(vec![
                 set.title.clone(),
                 label.to_string(),
@@ -103,7 +103,7 @@ pub fn pca(setup: &Setup, name: &str) -> Result<Report, Failure> {
             let paper = published.and_then(|p| p.pca.iter().find(|r| r.0 == label));
             let log = published.and_then(|p| p.log_pca).filter(|_| label == "NKN");
             setup.talk.say(&format!("{}, {label}: rmse {:.4}, ll {:.3}", set.title, score.rmse, score.density));
-            let digits = if score.rmse < 0.01 { 5 } else { 3 };
+            let digits = decimals(score.rmse);
             report.rows.push(vec![
                 set.title.clone(),
                 label.to_string(),
@@ -119,6 +119,11 @@ pub fn pca(setup: &Setup, name: &str) -> Result<Report, Failure> {
         Ok(())
     })?;
     Ok(report)
+}
+
+/// Decimals that show three significant digits, three at least.
+fn decimals(value: f64) -> usize {
+    (2.0 - value.log10().floor()).clamp(3.0, 9.0) as usize
 }
 
 /// The kernels of the table and how they are fitted: the network as by default, the others from two starts.
