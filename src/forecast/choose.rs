@@ -3,7 +3,7 @@
 
 use super::Effort;
 use super::past::Past;
-use super::rivals::{HANDICAP, SCOUTS, plain, with_seasons};
+use super::rivals::{FADED, HANDICAP, SCOUTS, plain, with_seasons};
 use super::rolling::Rolling;
 use super::rows::{Origin, kept, most_learned, origins};
 use super::shares::{OUT, balanced, charge};
@@ -303,8 +303,10 @@ impl Question<'_> {
             runners.iter().map(error).collect()
         });
         charge(&mut logs, &errors.collect::<Vec<_>>());
+        let favoured = runners.iter().filter(|r| r.handicap == 0.0).map(penalised).fold(f64::NEG_INFINITY, f64::max);
         for (log, runner) in logs.iter_mut().zip(runners) {
-            *log -= runner.handicap + if runner.away { OUT } else { 0.0 };
+            let left = (1.0 - (penalised(runner) - favoured) / FADED).clamp(0.0, 1.0);
+            *log -= runner.handicap * left + if runner.away { OUT } else { 0.0 };
         }
         let asked: Vec<bool> = runners.iter().map(|r| r.name == self.fit.kernel().to_string()).collect();
         let transformed: Vec<bool> = runners.iter().map(|r| r.model.link() != Link::Identity).collect();

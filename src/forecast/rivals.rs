@@ -36,6 +36,8 @@ const BENDING: [&str; 5] = [
 ];
 /// What all others have less there, as a logarithm: they often say more of the past than of the future.
 pub(super) const HANDICAP: f64 = 1.0;
+/// The handicap fades as the evidence for another exceeds that for these, and is gone by so much.
+pub(super) const FADED: f64 = 20.0;
 /// Those that tell, after a few iterations, whether the logarithm is worth a try.
 pub(super) const SCOUTS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 /// Those of a quick search.
