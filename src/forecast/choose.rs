@@ -39,8 +39,8 @@ const FAR: f64 = 3.0;
 const WIDEST: f64 = 3.0;
 /// What the errors of a few origins that overlap are short of those to come: without it, 95 % intervals hold 92.5 %.
 const MARGIN: f64 = 1.1;
-/// With this many values intervals are twice as wide as the fits say, with more nearly as wide: what is learned from few is
-/// itself uncertain. Without it, 80 % intervals of series of less than 60 values hold 75 %.
+/// With this many values or fewer intervals are twice as wide as the fits say, with more nearly as wide: what is learned from few
+/// is itself uncertain. Without it, 80 % intervals of series of less than 60 values hold 75 %.
 const FEW: f64 = 15.0;
 /// Iterations of a fit that goes on from that of a shorter past.
 const AGAIN: usize = 40;
@@ -277,7 +277,8 @@ impl Question<'_> {
             .with_account(|a| a.candidates = candidates);
         // Forecasts of the past that were too sure make those of the future wider.
         let spread = rolling.map_or(1.0, |r| (MARGIN * r.spread).max(1.0));
-        let model = model.widened((spread * (1.0 + (FEW / self.data.n() as f64).powi(2))).min(WIDEST));
+        let few = 1.0 + (FEW / self.data.n() as f64).powi(2).min(1.0);
+        let model = model.widened((spread * few).min(WIDEST));
         Ok(Chosen { model, evidence, rolling, hurried: false })
     }
 
