@@ -72,8 +72,8 @@ fn a_year_goes_on_beside_a_level_that_walks() {
     let pattern = [0.0, 3.0, -3.0, 6.0, 0.0, 1.5, -6.0, -3.0, 0.0, 3.0, 9.0, -1.5];
     let (mut rng, mut level) = (rng(3), 0.0);
     let mut text = String::from("month,value\n");
-    for t in 0..48 {
-        level += rng.random_range(-1.5..1.5);
+    for t in 0..36 {
+        level += rng.random_range(-3.0..3.0);
         text += &format!("{}-{:02},{}\n", 2001 + t / 12, t % 12 + 1, level + pattern[t % 12]);
     }
     let mut file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
@@ -85,6 +85,7 @@ fn a_year_goes_on_beside_a_level_that_walks() {
     };
     let (found, truth) = (about(&ahead), about(&pattern));
     let square: f64 = found.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum();
-    // The pattern has a deviation of 4.1.
-    assert!((square / 12.0).sqrt() < 1.2, "{ahead:?}");
+    // The pattern has a deviation of 4.1; with periods from the periodogram alone some 1.8 of it were lost.
+    let error = (square / 12.0).sqrt();
+    assert!(error < 1.3, "{error}: {ahead:?}");
 }
