@@ -70,22 +70,25 @@ fn a_slope_that_changed_goes_on_where_nothing_repeats() {
 fn a_year_goes_on_beside_a_level_that_walks() {
     // Short steps up and down have more power than the year itself.
     let pattern = [0.0, 3.0, -3.0, 6.0, 0.0, 1.5, -6.0, -3.0, 0.0, 3.0, 9.0, -1.5];
-    let (mut rng, mut level) = (rng(3), 0.0);
-    let mut text = String::from("month,value\n");
-    for t in 0..36 {
-        level += rng.random_range(-3.0..3.0);
-        text += &format!("{}-{:02},{}\n", 2001 + t / 12, t % 12 + 1, level + pattern[t % 12]);
+    for (seed, n) in [(4, 30), (5, 30), (1, 36)] {
+        let (mut rng, mut level) = (rng(seed), 0.0);
+        let mut text = String::from("month,value\n");
+        for t in 0..n {
+            level += rng.random_range(-3.0..3.0);
+            text += &format!("{}-{:02},{}\n", 2001 + t / 12, t % 12 + 1, level + pattern[t % 12]);
+        }
+        let mut file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        let ahead = forecast(&Dataset::from_csv(file.path(), "value").unwrap(), 12);
+        let about = |v: &[f64]| {
+            let mean = v.iter().sum::<f64>() / 12.0;
+            v.iter().map(|v| v - mean).collect::<Vec<f64>>()
+        };
+        let (found, mut truth) = (about(&ahead), about(&pattern));
+        truth.rotate_left(n % 12);
+        let square: f64 = found.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum();
+        // The pattern has a deviation of 4.1; with periods from the periodogram alone 1.9 to 3.3 of it were lost.
+        let error = (square / 12.0).sqrt();
+        assert!(error < 1.65, "{error}: {ahead:?}");
     }
-    let mut file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-    let ahead = forecast(&Dataset::from_csv(file.path(), "value").unwrap(), 12);
-    let about = |v: &[f64]| {
-        let mean = v.iter().sum::<f64>() / 12.0;
-        v.iter().map(|v| v - mean).collect::<Vec<f64>>()
-    };
-    let (found, truth) = (about(&ahead), about(&pattern));
-    let square: f64 = found.iter().zip(&truth).map(|(a, b)| (a - b).powi(2)).sum();
-    // The pattern has a deviation of 4.1; with periods from the periodogram alone some 1.8 of it were lost.
-    let error = (square / 12.0).sqrt();
-    assert!(error < 1.3, "{error}: {ahead:?}");
 }
