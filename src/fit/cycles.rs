@@ -40,8 +40,8 @@ pub(crate) fn with_cycles(found: Vec<Season>, cycles: &[f64], t: &[f64], y: &[f6
             all.push(season);
         }
     }
-    let certain = all.iter().take_while(|s| s.certain).count();
-    all.splice(certain..certain, clear.iter().map(|c| Season { period: c.0, certain: true }));
+    all.extend(clear.iter().map(|c| Season { period: c.0, certain: true }));
+    // In the order they have, what is certain first.
     all.sort_by_key(|s| !s.certain);
     all.truncate(MOST);
     all
@@ -72,7 +72,7 @@ impl Changes {
         let later = |values: &[f64]| values.iter().zip(&times).map(|(v, t)| v * t / span).collect::<Vec<f64>>();
         let ones = vec![1.0; n - 1];
         let (mut drift, mut rest) = (Basis::default(), y.windows(2).map(|w| w[1] - w[0]).collect::<Vec<f64>>());
-        for column in [later(&ones), later(&gaps), ones, gaps.clone()] {
+        for column in [later(&ones), later(&gaps), ones, gaps] {
             drift.take(column, &mut rest);
         }
         (squares(&rest) > 1e-24 * squares(y)).then_some(Self { t: times, y: rest, drift, span, step })

@@ -282,8 +282,8 @@ impl Question<'_> {
         Ok(Chosen { model, evidence, rolling, hurried: false })
     }
 
-    /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin. One origin
-    /// may be left out.
+    /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin, less what
+    /// is left of a handicap. One origin may be left out.
     fn weights(&self, runners: &[Runner], origins: &[Origin], without: Option<usize>) -> Vec<f64> {
         let n = self.learned_values().len() as f64;
         let penalised = |r: &Runner| {

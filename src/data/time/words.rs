@@ -1,11 +1,11 @@
 //! Lengths along a time axis in the words of the calendar.
 
-use super::{TimeAxis, Unit};
+use super::{DAY, TimeAxis, Unit};
 
-const YEAR: f64 = 365.2425 * 86_400.0;
+const YEAR: f64 = super::YEAR * DAY;
 const MONTH: f64 = YEAR / 12.0;
 const SIZES: [(&str, f64); 6] =
-    [("year", YEAR), ("month", MONTH), ("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)];
+    [("year", YEAR), ("month", MONTH), ("day", DAY), ("hour", 3600.0), ("minute", 60.0), ("second", 1.0)];
 
 impl TimeAxis {
     /// A length on this axis, such as a period or a lengthscale, in calendar units.
