@@ -139,8 +139,7 @@ impl Basis {
         let (m, rows) = (self.m(), chunk.rows().min(PROBED));
         let mut a = Matrix::from_fn(rows, m, |i, j| chunk[(i, j)]);
         let mut gram = room.square(m);
-        gram.values_mut().fill(0.0);
-        product::add_gram(&mut gram, &a, threads);
+        product::gram(&mut gram, &a, threads);
         product::solve_rows(&self.factor, &mut a, threads);
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let share = n as f64 / rows as f64;
@@ -200,9 +199,7 @@ impl Statistics {
 
     /// Adds a chunk, prepared by its basis.
     pub fn add(&mut self, chunk: &Matrix, y: &[f64], diagonal: &[f64], threads: Threads) {
-        self.gram.add(chunk, threads);
-        let b = product::transposed_times(chunk, y, threads);
-        self.b.iter_mut().zip(b).for_each(|(sum, b)| *sum += b);
+        self.gram.add(chunk, y, &mut self.b, threads);
         self.n += y.len();
         self.yy += dot(y, y);
         self.t += diagonal.iter().sum::<f64>();
@@ -260,14 +257,17 @@ impl Solution {
             basis.factor.half_solve(&mut b);
         }
         let trace = excess.trace();
-        for j in 0..m {
-            excess.column_mut(j)[j..].iter_mut().for_each(|v| *v /= noise);
-        }
+        let mut scale = 1.0 / noise;
         let fill = |a: &mut Matrix| {
-            for j in 0..m {
-                a.column_mut(j)[j..].copy_from_slice(&excess.column(j)[j..]);
-                a[(j, j)] += 1.0;
-            }
+            product::each_column(&mut excess, a, threads, |_, excess, b| {
+                excess.iter_mut().zip(&mut *b).for_each(|(e, b)| {
+                    *e *= scale;
+                    *b = *e;
+                });
+                b[0] += 1.0;
+            });
+            // Once it is scaled.
+            scale = 1.0;
         };
         // B ≥ I up to rounding: jitter is of no help where that is not enough.
         let work = std::mem::take(&mut room.work);
@@ -297,15 +297,14 @@ impl Solution {
         let Inverse { inverse: mut s, spare } = self.white.into_inverse(Matrix::default(), threads);
         room.work = spare;
         let noise_slope = self.noise_slope + 0.5 * (m as f64 - s.trace()) / noise;
-        for j in 0..m {
-            let (column, excess) = (&mut s.column_mut(j)[j..], &mut self.excess.column_mut(j)[j..]);
+        product::each_column(&mut s, &mut self.excess, threads, |j, column, excess| {
             for (k, (s, e)) in column.iter_mut().zip(excess).enumerate() {
                 let value = f64::from(u8::from(k == 0)) - *s - mw[j + k] * mw[j];
                 *e = value - *e;
                 // Where the rows need it, it is divided by σ².
                 *s = value / noise;
             }
-        }
+        });
         let (rows, twice_inducing) = match basis.form {
             Form::Plain => {
                 let mut both = [s, self.excess];

@@ -89,7 +89,7 @@ fn inverse_by<S: Steps>(a: &mut Matrix, tiles: &mut Tiles, b: &[f64], parallel: 
         if wanted > 0 {
             times::<S>(u, cut, c, &half, to.at());
         }
-        product::<S>(a, l, [u, u], cut, c);
+        product::<S>(a, l, &[[u, u]], cut, c);
     });
     (half, whole)
 }
@@ -184,18 +184,20 @@ unsafe fn invert<S: Steps>(l: Place, u: Place, cut: Cut, reciprocals: &[f64], ch
     }
 }
 
-/// The rows of a chunk of U Tᵀ, on and below the diagonal, by way of the tiles of `room`; both hold rows from the diagonal
-/// to the right.
-pub(super) unsafe fn product<S: Steps>(a: Dense, room: Place, [u, t]: [Place; 2], cut: Cut, chunk: Chunk) {
+/// The rows of a chunk of Σ U Tᵀ, on and below the diagonal, by way of the tiles of `room`; U and T hold rows from the
+/// diagonal to the right.
+pub(super) unsafe fn product<S: Steps>(a: Dense, room: Place, pairs: &[[Place; 2]], cut: Cut, chunk: Chunk) {
     let own = chunk.tile;
     // SAFETY: as promised by the caller.
     unsafe {
         for j in 0..=own {
-            for p in own..cut.tiles {
+            for (nth, &[u, t], p) in
+                pairs.iter().enumerate().flat_map(|(n, pair)| (own..cut.tiles).map(move |p| (n, pair, p)))
+            {
                 let b = t.at().add(cut.tile(p, j));
                 for row in chunk.panels() {
                     let (to, len) = (panel(room, cut, own, j, row), cut.side.min(cut.n - p * cut.side));
-                    let start = if p == own { Start::Nought } else { Start::There };
+                    let start = if (nth, p) == (0, own) { Start::Nought } else { Start::There };
                     for (c, above) in blocks::<S>(cut, own, j, row) {
                         let (from, skip) = from_diagonal::<S>(u, cut, (own, p), row, above);
                         let b = b.add(c * cut.side + skip * S::LANES);

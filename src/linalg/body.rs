@@ -326,3 +326,32 @@ pub(super) unsafe fn slice<S: Vectors>(columns: &[*const f64; LARGEST_SLIVER], l
         }
     }
 }
+
+/// Whole vectors.
+#[inline(always)]
+pub(super) unsafe fn combine<S: Vectors>(to: *mut f64, a: *const f64, factor: f64, b: *const f64, len: usize) {
+    unsafe {
+        let factor = S::splat(factor);
+        for p in (0..len).step_by(S::LANES) {
+            S::store(to.add(p), S::fma(S::load(b.add(p)), factor, S::load(a.add(p))));
+        }
+    }
+}
+
+/// Whole vectors.
+#[inline(always)]
+pub(super) unsafe fn left_sums<S: Vectors>(a: [*const f64; 3], a21: *mut f64, s: [*mut f64; 3], len: usize) {
+    unsafe {
+        let minus = S::splat(-1.0);
+        for p in (0..len).step_by(S::LANES) {
+            let [a11, a12, a22] = [S::load(a[0].add(p)), S::load(a[1].add(p)), S::load(a[2].add(p))];
+            let below = S::load(a21.add(p));
+            let s1 = S::add(below, a22);
+            let s2 = S::fma(a11, minus, s1);
+            S::store(s[0].add(p), s1);
+            S::store(s[1].add(p), s2);
+            S::store(s[2].add(p), S::fma(s2, minus, a12));
+            S::store(a21.add(p), S::fma(below, minus, a11));
+        }
+    }
+}

@@ -5,6 +5,7 @@ use super::Matrix;
 use super::product;
 #[cfg(target_arch = "x86_64")]
 use super::{
+    halves::Halves,
     level::Level,
     slabs::{Packed, Sum},
 };
@@ -13,6 +14,11 @@ use crate::threads::Threads;
 /// Below this many rows or columns a second thread costs more than it brings.
 #[cfg(target_arch = "x86_64")]
 const LEAST: usize = 128;
+
+/// From this many rows and columns on, products with a matrix that stays are made by halves where panels are of 24 rows: the
+/// right side is read twice as often, which panels of 12 rows wait for.
+#[cfg(target_arch = "x86_64")]
+const HALVED: usize = 500;
 
 #[cfg(target_arch = "x86_64")]
 fn parallel(threads: Threads, a: &Matrix) -> bool {
@@ -56,12 +62,16 @@ impl Gram {
         self.sum = Adding::Library(Matrix::zeros(m, m));
     }
 
-    /// Adds AᵀA.
-    pub fn add(&mut self, a: &Matrix, threads: Threads) {
+    /// Adds AᵀA, and Aᵀy to b.
+    pub fn add(&mut self, a: &Matrix, y: &[f64], b: &mut [f64], threads: Threads) {
         match &mut self.sum {
-            Adding::Library(sum) => product::add_gram(sum, a, threads),
+            Adding::Library(sum) => {
+                product::add_gram(sum, a, threads);
+                let terms = product::transposed_times(a, y, threads);
+                b.iter_mut().zip(terms).for_each(|(sum, term)| *sum += term);
+            }
             #[cfg(target_arch = "x86_64")]
-            Adding::Slabs(sum) => sum.add(a, parallel(threads, a)),
+            Adding::Slabs(sum) => sum.add(a, y, b, parallel(threads, a)),
         }
     }
 
@@ -89,6 +99,8 @@ enum Kept {
     Library(Matrix),
     #[cfg(target_arch = "x86_64")]
     Slabs(Packed, Matrix),
+    #[cfg(target_arch = "x86_64")]
+    Halves(Halves, Matrix),
 }
 
 impl Right {
@@ -97,7 +109,12 @@ impl Right {
         let _ = (&spare, threads);
         #[cfg(target_arch = "x86_64")]
         if let Some(level) = Level::of(b.columns()) {
-            return Self(Kept::Slabs(Packed::new(level, &b, spare, parallel(threads, &b)), b));
+            let parallel = parallel(threads, &b);
+            let halved = level == Level::Avx512 && b.rows().min(b.columns()) >= HALVED;
+            return Self(match halved {
+                true => Kept::Halves(Halves::new(level, &b, spare, parallel), b),
+                false => Kept::Slabs(Packed::new(level, &b, spare, parallel), b),
+            });
         }
         Self(Kept::Library(b))
     }
@@ -108,6 +125,8 @@ impl Right {
             Kept::Library(b) => (b, Matrix::default()),
             #[cfg(target_arch = "x86_64")]
             Kept::Slabs(packed, b) => (b, packed.into_memory()),
+            #[cfg(target_arch = "x86_64")]
+            Kept::Halves(packed, b) => (b, packed.into_memory()),
         }
     }
 
@@ -117,13 +136,18 @@ impl Right {
             Kept::Library(b) => product::multiply(c, a, b, threads),
             #[cfg(target_arch = "x86_64")]
             Kept::Slabs(b, _) => b.multiply(c, a, parallel(threads, a)),
+            #[cfg(target_arch = "x86_64")]
+            Kept::Halves(b, _) => b.multiply(c, a, parallel(threads, a)),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::dot;
     use super::*;
+
+    const HALVED_OR_MORE: usize = 517;
 
     fn wave(rows: usize, columns: usize, shift: f64) -> Matrix {
         Matrix::from_fn(rows, columns, |i, j| (1.3 * i as f64 + 0.7 * (j * j) as f64 + shift).sin())
@@ -142,16 +166,22 @@ mod tests {
     fn sums_and_products_are_what_their_formulas_say_and_the_same_bits_on_any_threads() {
         for m in [0, 1, 2, 5, 12, 13, 96, 130, 193, 250] {
             let chunks = [0, 1, 3, 47, 192, 193, 401].map(|rows| wave(rows, m, rows as f64));
+            let y: Vec<f64> = (0..401).map(|i| (0.3 * f64::from(i)).cos()).collect();
             let sum = |threads| {
-                let mut gram = Gram::default();
+                let (mut gram, mut b) = (Gram::default(), vec![]);
                 // Twice, so that the second meets memory with something in it.
                 for _ in 0..2 {
                     gram.begin(m);
-                    chunks.iter().for_each(|a| gram.add(a, threads));
+                    b = vec![0.0; m];
+                    chunks.iter().for_each(|a| gram.add(a, &y[..a.rows()], &mut b, threads));
                 }
-                gram.finish(wave(3, 900, 0.0), threads)
+                (gram.finish(wave(3, 900, 0.0), threads), b)
             };
-            let (one, all) = (sum(Threads::One), sum(Threads::All));
+            let ((one, b), (all, on_all)) = (sum(Threads::One), sum(Threads::All));
+            for (j, (b, on_all)) in b.iter().zip(&on_all).enumerate() {
+                let sum: f64 = chunks.iter().map(|a| dot(a.column(j), &y[..a.rows()])).sum();
+                assert!((b - sum).abs() < 1e-11 && b.to_bits() == on_all.to_bits(), "Aᵀy of {m}, {j}: {b} {sum}");
+            }
             let term = |a: &Matrix, i, j| (0..a.rows()).map(|r| a[(r, i)] * a[(r, j)]).sum::<f64>();
             close(&one, true, &format!("gram of {m}"), |i, j| chunks.iter().map(|a| term(a, i, j)).sum());
             assert!((0..m).all(|j| (j..m).all(|i| one[(i, j)].to_bits() == all[(i, j)].to_bits())), "bits at {m}");
@@ -170,6 +200,25 @@ mod tests {
                     close(&c, false, &format!("product of {} by {m}", a.rows()), entry);
                 }
                 assert!((0..size.1).all(|j| (0..size.0).all(|i| c[(i, j)].to_bits() == d[(i, j)].to_bits())));
+            }
+        }
+    }
+
+    /// Large enough for halves where there are the instructions; neither number is a multiple of anything.
+    #[test]
+    fn large_products_are_right_to_rounding() {
+        let m = HALVED_OR_MORE;
+        for rows in [1, 23, 25, 61] {
+            let (a, b) = (wave(rows, m, 0.1), wave(m, m + 8, 0.2));
+            let mut c = Matrix::default();
+            Right::new(b.clone(), Matrix::default(), Threads::All).multiply(&mut c, &a, Threads::All);
+            let norm = |v: &[f64]| dot(v, v).sqrt();
+            for i in 0..rows {
+                let row: Vec<f64> = (0..m).map(|k| a[(i, k)]).collect();
+                for j in 0..m + 8 {
+                    let (gap, size) = (c[(i, j)] - dot(&row, b.column(j)), norm(&row) * norm(b.column(j)));
+                    assert!(gap.abs() < 16.0 * f64::EPSILON * size, "{rows} rows, ({i}, {j}): {gap:e}");
+                }
             }
         }
     }

@@ -69,6 +69,7 @@ pub(super) use at;
 
 #[cfg(test)]
 mod tests {
+    use super::super::halves::Halves;
     use super::super::slabs::{Packed, Sum};
     use super::super::{Matrix, blocked, sandwich, tiles::Tiles};
     use super::*;
@@ -222,7 +223,8 @@ mod tests {
                 }
                 let sum = both(&what, |parallel| {
                     let mut sum = Sum::new(level, n, used(), used());
-                    x.iter().for_each(|x| sum.add(x, parallel));
+                    let mut b = vec![0.0; n];
+                    x.iter().for_each(|x| sum.add(x, &vec![1.0; x.rows()], &mut b, parallel));
                     vec![sum.matrix(used(), parallel)]
                 });
                 close(&sum[0], &gram, false, &format!("sum of {what}"));
@@ -232,7 +234,16 @@ mod tests {
                     c.iter_mut().zip(&x).for_each(|(c, x)| packed.multiply(c, x, parallel));
                     c.into()
                 });
-                for (c, x) in products.iter().zip(&x) {
+                let halves = both(&what, |parallel| {
+                    if n < 3 * level.lanes() {
+                        return vec![];
+                    }
+                    let mut halves = Halves::new(level, &right, used(), parallel);
+                    let mut c = [used(), used(), used(), used()];
+                    c.iter_mut().zip(&x).for_each(|(c, x)| halves.multiply(c, x, parallel));
+                    c.into()
+                });
+                for (c, x) in products.iter().zip(&x).chain(halves.iter().zip(&x)) {
                     close(c, &product(x, &right), true, &format!("{} rows times {what}", x.rows()));
                 }
             }

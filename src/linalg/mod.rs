@@ -7,6 +7,8 @@ mod body;
 mod cg;
 mod cholesky;
 mod eigen;
+#[cfg(target_arch = "x86_64")]
+mod halves;
 mod kept;
 mod kron;
 #[cfg(target_arch = "x86_64")]

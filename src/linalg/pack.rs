@@ -169,28 +169,26 @@ pub(super) unsafe fn pack_transposed<S: Steps>(w: Dense, to: Place, cut: Cut, k:
     }
 }
 
-/// The same for all tiles of a symmetric matrix, of which the lower triangle is read; tile (k, j) lies at k·tiles + j.
-pub(super) unsafe fn pack_symmetric<S: Steps>(a: Dense, to: Place, cut: Cut, chunk: Chunk) {
-    let n = cut.n;
-    for (row, k) in chunk.panels().flat_map(|row| (0..cut.tiles).map(move |k| (row, k))) {
-        let (i, j) = (chunk.tile * cut.side + row, k * cut.side);
-        let [left, right] = [i, i + S::PANEL].map(|c| c.saturating_sub(j).min(cut.height(k)));
-        // SAFETY: as in pack_chunk.
-        unsafe {
-            let at = whole_tile(to, cut, chunk.tile, k).add(row * cut.side);
-            let to = Panel { at, stride: cut.stride(), slivers: cut.slivers(chunk.tile, row), stairs: false };
-            let whole = to.first((n - i) / S::LANES);
-            S::pack(a.entry(i, j), a.stride, whole, left);
-            for c in 0..right {
-                let first = if c < left { whole.slivers * S::LANES } else { 0 };
-                for r in first..to.slivers * S::LANES {
-                    let (row, column) = (i + r, j + c);
-                    let inside = row < n && column < n;
-                    *to.entry::<S>(r, c) = if inside { *a.entry(row.max(column), row.min(column)) } else { 0.0 };
-                }
+/// From the lower triangle of a matrix to the panels of a chunk, nought above the diagonal, which is halved.
+pub(super) unsafe fn half_chunk<S: Steps>(a: Dense, to: Place, cut: Cut, chunk: Chunk) {
+    // SAFETY: as in pack_chunk.
+    unsafe {
+        (0..=chunk.tile).for_each(|k| pack_chunk::<S>(a, to, cut, k, chunk));
+        for row in chunk.panels() {
+            let to = panel(to, cut, chunk.tile, chunk.tile, row);
+            for r in 0..to.slivers * S::LANES {
+                (r + 1..to.slivers * S::LANES).for_each(|c| *to.entry::<S>(r, row + c) = 0.0);
             }
-            transpose::<S>(a, to, n, (i, j), right..cut.height(k));
+            halve::<S>(to, row);
         }
+    }
+}
+
+/// Halves the diagonal of a panel of a tile on it.
+pub(super) unsafe fn halve<S: Steps>(panel: Panel, row: usize) {
+    for r in 0..panel.slivers * S::LANES {
+        // SAFETY: as promised by the caller.
+        unsafe { *panel.entry::<S>(r, row + r) *= 0.5 };
     }
 }
 
@@ -214,13 +212,4 @@ unsafe fn transpose<S: Steps>(a: Dense, to: Panel, n: usize, (i, j): (usize, usi
             to.add(len * S::LANES).write_bytes(0, (columns.len() - len) * S::LANES);
         }
     }
-}
-
-/// Where tile (k, j) of a whole matrix begins.
-///
-/// # Safety
-/// There is one.
-pub(super) unsafe fn whole_tile(place: Place, cut: Cut, k: usize, j: usize) -> *mut f64 {
-    // SAFETY: as promised by the caller.
-    unsafe { place.at().add((k * cut.tiles + j) * cut.side * cut.side) }
 }

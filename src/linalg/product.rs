@@ -57,12 +57,45 @@ pub fn columns_times(
 
 /// C ← C + AᵀA, its lower triangle.
 pub fn add_gram(c: &mut Matrix, a: &Matrix, threads: Threads) {
+    to_gram(c, Accum::Add, a, threads);
+}
+
+/// C ← AᵀA, its lower triangle.
+pub fn gram(c: &mut Matrix, a: &Matrix, threads: Threads) {
+    to_gram(c, Accum::Replace, a, threads);
+}
+
+fn to_gram(c: &mut Matrix, accum: Accum, a: &Matrix, threads: Threads) {
     let n = a.columns();
     assert!(c.rows() == n && c.columns() == n, "{} rows for {n} columns", c.rows());
-    let (a, par) = (a.view(), threads_for(threads, a));
+    // Few rows of many columns are work enough for two.
+    let (par, a) = (par(threads, (a.rows() * n).isqrt(), LEAST), a.view());
     for (j, width) in panels(n) {
         let to = c.view_mut().submatrix_mut(j, j, n - j, width);
-        matmul(to, Accum::Add, a.subcols(j, n - j).transpose(), a.subcols(j, width), 1.0, par);
+        matmul(to, accum, a.subcols(j, n - j).transpose(), a.subcols(j, width), 1.0, par);
+    }
+}
+
+/// Does something with every column from the diagonal down, and with that of another matrix of the same size.
+pub fn each_column(
+    a: &mut Matrix,
+    b: &mut Matrix,
+    threads: Threads,
+    f: impl Fn(usize, &mut [f64], &mut [f64]) + Sync + Send,
+) {
+    let (n, stride) = (a.rows(), a.stride());
+    assert!(a.columns() == n && b.rows() == n && b.columns() == n, "{n} rows by {}", b.rows());
+    let below = |(j, (a, b)): (usize, (&mut [f64], &mut [f64]))| f(j, &mut a[j..n], &mut b[j..n]);
+    if n == 0 {
+        return;
+    }
+    let (a, b) = (a.values_mut(), b.values_mut());
+    match threads {
+        Threads::All if n >= LEAST => {
+            let both = a.par_chunks_mut(stride).zip(b.par_chunks_mut(stride));
+            both.enumerate().with_min_len(32).for_each(below);
+        }
+        _ => a.chunks_mut(stride).zip(b.chunks_mut(stride)).enumerate().for_each(below),
     }
 }
 
@@ -252,6 +285,21 @@ mod tests {
                 c
             });
             lower_agree(&gram, &product(&transpose(&x), &x), "add_gram");
+            let gram = both(&|t| {
+                let mut c = half.clone();
+                super::gram(&mut c, &x, t);
+                c
+            });
+            lower_agree(&gram, &product(&transpose(&x), &x), "gram");
+            let twice = both(&|t| {
+                let (mut a, mut b) = (half.clone(), symmetric.clone());
+                each_column(&mut a, &mut b, t, |j, a, b| {
+                    b.iter_mut().zip(a).for_each(|(b, a)| *b += *a + j as f64);
+                });
+                b
+            });
+            let expected = Matrix::from_fn(n, n, |i, j| 2.0 * symmetric[(i, j)] + j as f64);
+            lower_agree(&twice, &expected, "each_column");
             // Blocks of vectors: rows 3.. of x by a, and back.
             let rows = Matrix::from_fn(4, n + 3, |i, j| x[(i, j % n)]);
             let cut = Matrix::from_fn(4, n, |i, j| rows[(i, j + 3)]);

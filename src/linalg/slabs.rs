@@ -6,7 +6,7 @@
 use super::Matrix;
 use super::level::{Level, at};
 use super::pack::{Dense, blocks, each, panel, unpack_chunk};
-use super::steps::{LARGEST_SLIVER, Panel, Start, Steps};
+use super::steps::{LARGEST_PANEL, Panel, Start, Steps};
 use super::tiles::{Chunk, Cut, Place, Tiles};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,16 +31,58 @@ unsafe fn pack<S: Steps>(
 ) {
     // SAFETY: the caller gives room for the slabs; only entries of the matrix are read.
     unsafe {
-        let nought = [0.0; DEPTH];
         for (d, len) in slabs(rows) {
             for j in chunk.clone().step_by(S::LANES) {
-                let list: [*const f64; LARGEST_SLIVER] = std::array::from_fn(|c| match j + c < columns {
-                    true => a.entry(d * DEPTH, j + c).cast_const(),
-                    false => nought.as_ptr(),
-                });
-                S::slice(&list, len, to.at().add(d * slab + j * DEPTH));
+                let left = columns.saturating_sub(j);
+                slice_columns::<S>(a, (d * DEPTH, len), (j, left), to.at().add(d * slab + j * DEPTH));
             }
         }
+    }
+}
+
+/// Some rows of columns as a sliver; columns beyond the last are nought.
+pub(super) unsafe fn slice_columns<S: Steps>(
+    a: Dense,
+    (row, rows): (usize, usize),
+    (column, columns): (usize, usize),
+    to: *mut f64,
+) {
+    // SAFETY: as promised by the caller; only entries of the matrix are read.
+    unsafe {
+        if columns >= S::LANES {
+            let list = std::array::from_fn(|c| a.entry(row, column + c.min(S::LANES - 1)).cast_const());
+            return S::slice(&list, rows, to);
+        }
+        for (r, c) in (0..rows).flat_map(|r| (0..S::LANES).map(move |c| (r, c))) {
+            *to.add(r * S::LANES + c) = if c < columns { *a.entry(row + r, column + c) } else { 0.0 };
+        }
+    }
+}
+
+/// Does something with some rows at a time, beside each other where that is wanted, each thread with room of its own.
+pub(super) fn by_rows(
+    (rows, step): (usize, usize),
+    rooms: &mut Vec<Tiles>,
+    (cut, room): (Cut, usize),
+    parallel: bool,
+    f: impl Fn(Place, usize, usize) + Sync,
+) {
+    let workers = if parallel { rayon::current_num_threads().max(1) } else { 1 };
+    rooms.resize_with(workers.max(rooms.len()), || Tiles::with_room(cut, room, Matrix::default()));
+    let next = AtomicUsize::new(0);
+    let work = |room: &mut Tiles| {
+        loop {
+            let first = step * next.fetch_add(1, Ordering::Relaxed);
+            if first >= rows {
+                return;
+            }
+            f(room.first(), first, step.min(rows - first));
+        }
+    };
+    if parallel {
+        rooms[..workers].par_iter_mut().with_max_len(1).for_each(work);
+    } else {
+        rooms[..1].iter_mut().for_each(work);
     }
 }
 
@@ -58,12 +100,15 @@ impl Sum {
         Self { tiles: Tiles::with_room(cut, cut.triangle(), memory), room, empty: true }
     }
 
-    pub fn add(&mut self, a: &Matrix, parallel: bool) {
+    /// Adds AᵀA, and Aᵀy to b: both read the same columns of A.
+    pub fn add(&mut self, a: &Matrix, y: &[f64], b: &mut [f64], parallel: bool) {
         let cut = self.tiles.cut;
-        assert!(a.columns() == cut.n, "{} columns for {} rows", a.columns(), cut.n);
+        assert!(a.columns() == cut.n && b.len() == cut.n, "{} columns for {} rows", a.columns(), cut.n);
+        assert!(y.len() == a.rows(), "{} values for {} rows", y.len(), a.rows());
         let (slab, count) = (cut.padded() * DEPTH, a.rows().div_ceil(DEPTH));
         let mut room = Tiles::with_room(cut, slab * count, std::mem::take(&mut self.room));
         let (packed, sum, from) = (room.first(), self.tiles.first(), Dense::read(a));
+        let b = Place(b.as_mut_ptr());
         // The last have most to do.
         let chunks: Vec<Chunk> = cut.chunks(0).into_iter().rev().collect();
         let (size, empty) = ((a.rows(), a.columns()), self.empty);
@@ -72,7 +117,11 @@ impl Sum {
         unsafe {
             each(parallel, &chunks, |c| {
                 let first = c.tile * cut.side;
-                at!(cut.level, S => pack::<S>(from, size, packed, slab, first + c.from..first + c.to));
+                let columns = first + c.from..first + c.to;
+                at!(cut.level, S => {
+                    pack::<S>(from, size, packed, slab, columns.clone());
+                    slivers_times::<S>(packed, slab, size, columns, y, b);
+                });
             });
             each(
                 parallel,
@@ -103,6 +152,31 @@ impl Sum {
     /// Both buffers.
     pub fn into_memory(self) -> [Matrix; 2] {
         [self.tiles.into_memory(), self.room]
+    }
+}
+
+/// Adds to b what slivers of some columns are, times y.
+unsafe fn slivers_times<S: Steps>(
+    packed: Place,
+    slab: usize,
+    (rows, columns): (usize, usize),
+    chunk: std::ops::Range<usize>,
+    y: &[f64],
+    b: Place,
+) {
+    for j in chunk.step_by(S::LANES) {
+        let mut total = [0.0; LARGEST_PANEL];
+        // SAFETY: as promised by the caller; columns of this chunk.
+        unsafe {
+            for (d, len) in slabs(rows) {
+                let at = packed.at().add(d * slab + j * DEPTH);
+                let sliver = Panel { at, stride: 0, slivers: 1, stairs: false };
+                S::columns_times(sliver, &y[d * DEPTH..d * DEPTH + len], &mut total);
+            }
+            for (c, total) in total.iter().enumerate().take(S::LANES.min(columns.saturating_sub(j))) {
+                *b.at().add(j + c) += total;
+            }
+        }
     }
 }
 
@@ -174,27 +248,12 @@ impl Packed {
         }
         let (cut, b, rows) = (self.cut, self.tiles.first(), a.rows());
         let (from, to) = (Dense::read(a), Dense::of(c));
-        let workers = if parallel { rayon::current_num_threads().max(1) } else { 1 };
-        let room = ROWS * (DEPTH + cut.padded());
-        self.rooms.resize_with(workers.max(self.rooms.len()), || Tiles::with_room(cut, room, Matrix::default()));
-        let next = AtomicUsize::new(0);
-        let work = |room: &mut Tiles| {
-            loop {
-                let first = ROWS * next.fetch_add(1, Ordering::Relaxed);
-                if first >= rows {
-                    return;
-                }
-                let size = (ROWS.min(rows - first), self.rows);
-                // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one
-                // thread, with room of its own.
-                unsafe { at!(cut.level, S => multiply_rows::<S>(from, b, to, room.first(), cut, first, size)) };
-            }
-        };
-        if parallel {
-            self.rooms[..workers].par_iter_mut().with_max_len(1).for_each(work);
-        } else {
-            self.rooms[..1].iter_mut().for_each(work);
-        }
+        let room = (cut, ROWS * (DEPTH + cut.padded()));
+        by_rows((rows, ROWS), &mut self.rooms, room, parallel, |room, first, rows| {
+            // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one
+            // thread, with room of its own.
+            unsafe { at!(cut.level, S => multiply_rows::<S>(from, b, to, room, cut, first, (rows, self.rows))) };
+        });
     }
 }
 
@@ -237,19 +296,37 @@ unsafe fn multiply_rows<S: Steps>(
             }
         }
         for row in panels() {
-            let (from, whole) = (out(row), out(row).first((rows - row) / S::LANES));
-            S::unpack(whole, c.entry(first + row, 0), c.stride(), cut.n);
-            for k in 0..cut.n {
-                for r in whole.slivers * S::LANES..(rows - row).min(S::PANEL) {
-                    *c.entry(first + row + r, k) = *from.entry::<S>(r, k);
-                }
+            unpack_rows::<S>(c, out(row), (first + row, rows - row), (0, cut.n));
+        }
+    }
+}
+
+/// From a panel to some rows of a matrix, as far as there are any.
+pub(super) unsafe fn unpack_rows<S: Steps>(
+    c: Dense,
+    from: Panel,
+    (row, rows): (usize, usize),
+    (column, columns): (usize, usize),
+) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let whole = from.first(rows / S::LANES);
+        S::unpack(whole, c.entry(row, column), c.stride(), columns);
+        for k in 0..columns {
+            for r in whole.slivers * S::LANES..rows.min(from.slivers * S::LANES) {
+                *c.entry(row + r, column + k) = *from.entry::<S>(r, k);
             }
         }
     }
 }
 
 /// Some columns of a panel's rows; rows beyond the last are nought.
-unsafe fn pack_rows<S: Steps>(a: Dense, to: Panel, (row, rows): (usize, usize), (column, columns): (usize, usize)) {
+pub(super) unsafe fn pack_rows<S: Steps>(
+    a: Dense,
+    to: Panel,
+    (row, rows): (usize, usize),
+    (column, columns): (usize, usize),
+) {
     // SAFETY: as promised by the caller.
     unsafe {
         let whole = to.first(rows / S::LANES);

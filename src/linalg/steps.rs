@@ -127,6 +127,11 @@ steps! {
     fn pack(from: *const f64, stride: usize, to: Panel, columns: usize);
     /// And back.
     fn unpack(from: Panel, to: *mut f64, stride: usize, columns: usize);
+    /// S₁ = A₂₁ + A₂₂, S₂ = S₁ − A₁₁, S₄ = A₁₂ − S₂ and, in the place of A₂₁, S₃ = A₁₁ − A₂₁: the left sides of a product by
+    /// halves, from A₁₁, A₁₂, A₂₂ and A₂₁.
+    fn left_sums(a: [*const f64; 3], a21: *mut f64, s: [*mut f64; 3], len: usize);
+    /// A + f B, entry by entry.
+    fn combine(to: *mut f64, a: *const f64, factor: f64, b: *const f64, len: usize);
     /// Columns as a sliver of their rows.
     fn slice(columns: &[*const f64; LARGEST_SLIVER], len: usize, to: *mut f64);
 }

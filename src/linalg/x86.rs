@@ -82,7 +82,7 @@ macro_rules! products_of_four {
 products_of_four!(plus_four, "vfmadd231pd");
 products_of_four!(minus_four, "vfnmadd231pd");
 
-/// acc[c] ± Σₚ a[p] b[p][c]. In assembly, as above: 29 of 32 registers.
+/// acc[c] ± Σₚ a[p] b[p][c]. In assembly, as above: 29 of 32 registers. Slivers may come from far away, and are asked for early.
 macro_rules! products_of_eight {
     ($name:ident, $fma:literal) => {
         #[target_feature(enable = "avx512f")]
@@ -100,6 +100,7 @@ macro_rules! products_of_eight {
             unsafe {
                 std::arch::asm!(
                     "2:",
+                    "prefetcht0 [{b} + 2048]",
                     "vmovapd {x0}, [{a}]",
                     "vmovapd {x1}, [{a} + {s}]",
                     "vmovapd {x2}, [{a} + 2*{s}]",

@@ -4,7 +4,7 @@
 use super::step::Step;
 
 /// The longest tile, in pairs. Short enough that its planes stay in the innermost caches.
-pub(super) const TILE: usize = 128;
+pub(super) const TILE: usize = 192;
 /// From one plane to the next: a cache line more, so that planes do not fight for the same cache sets.
 const PLANE: usize = TILE + 8;
 
