@@ -109,8 +109,8 @@ impl Basis {
             }
             match factor {
                 Ok(mut factor) => {
+                    let inverse = factor.inverse_factor(room.square(m), threads);
                     room.work = factor.take_spare();
-                    let inverse = product::triangular_inverse(&factor, room.square(m), threads);
                     let jitter_slope = relative / m as f64;
                     return Ok(Self { z, factor, inverse, jitter: added, jitter_slope, form: Form::White });
                 }

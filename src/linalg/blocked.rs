@@ -43,14 +43,47 @@ fn factor_by<S: Steps>(a: &mut Matrix, tiles: &mut Tiles, parallel: bool) -> Res
 }
 
 /// Copies a factor to the first of the tiles.
-pub(super) fn pack_factor(a: &mut Matrix, tiles: &mut Tiles, parallel: bool) {
+pub(super) fn pack_factor(a: &Matrix, tiles: &mut Tiles, parallel: bool) {
     assert!(a.rows() == a.columns() && a.rows() == tiles.cut.n, "tiles of another matrix");
     let cut = tiles.cut;
-    let (a, [l, _]) = (Dense::of(a), tiles.places());
+    let (a, [l, _]) = (Dense::read(a), tiles.places());
     // SAFETY: sizes as asserted; chunks write rows of their own.
     each(parallel, &cut.chunks(0), |c| {
         (0..=c.tile).for_each(|k| unsafe { at!(cut.level, S => pack_chunk::<S>(a, l, cut, k, c)) });
     });
+}
+
+/// From a factor and its packed copy to W = L⁻¹; its upper triangle is nought.
+pub(super) fn inverse_factor(l: &Matrix, tiles: &mut Tiles, w: &mut Matrix, parallel: bool) {
+    at!(tiles.cut.level, S => inverse_factor_by::<S>(l, tiles, w, parallel));
+}
+
+fn inverse_factor_by<S: Steps>(a: &Matrix, tiles: &mut Tiles, w: &mut Matrix, parallel: bool) {
+    let (n, cut) = (a.rows(), tiles.cut);
+    assert!(n == cut.n && n == a.columns() && n == w.rows() && n == w.columns(), "another matrix");
+    let (reciprocals, w, [l, u]) = (reciprocals(a, cut), Dense::of(w), tiles.places());
+    // SAFETY: sizes as asserted, and a level means that there are the instructions; chunks write rows of U, and columns of W, of
+    // their own.
+    each(parallel, &cut.chunks(0), |c| unsafe {
+        invert::<S>(l, u, cut, &reciprocals, c);
+        for (row, k) in c.panels().flat_map(|row| (c.tile..cut.tiles).map(move |k| (row, k))) {
+            let (panel, first, below) = (upper_panel(u, cut, c.tile, k, row), c.tile * cut.side + row, k * cut.side);
+            for j in first..n.min(first + panel.slivers * S::LANES) {
+                let from = j.max(below);
+                if k == c.tile {
+                    w.entry(0, j).write_bytes(0, j);
+                }
+                for i in from..n.min(below + cut.side) {
+                    *w.entry(i, j) = *panel.entry::<S>(j - first, i - below);
+                }
+            }
+        }
+    });
+}
+
+/// Those of the diagonal, and ones beyond it.
+fn reciprocals(l: &Matrix, cut: Cut) -> Vec<f64> {
+    (0..cut.padded()).map(|k| if k < cut.n { 1.0 / l[(k, k)] } else { 1.0 }).collect()
 }
 
 /// From a factor and its packed copy to A⁻¹ in the place of the factor; L⁻¹b and A⁻¹b too where there is a b.
@@ -61,7 +94,7 @@ pub(super) fn inverse(a: &mut Matrix, tiles: &mut Tiles, b: &[f64], parallel: bo
 fn inverse_by<S: Steps>(a: &mut Matrix, tiles: &mut Tiles, b: &[f64], parallel: bool) -> (Vec<f64>, Vec<f64>) {
     let (n, cut) = (a.rows(), tiles.cut);
     assert!(n == a.columns() && n == cut.n && (b.is_empty() || b.len() == n), "another matrix");
-    let reciprocals: Vec<f64> = (0..cut.padded()).map(|k| if k < n { 1.0 / a[(k, k)] } else { 1.0 }).collect();
+    let reciprocals = reciprocals(a, cut);
     let (a, [l, u]) = (Dense::of(a), tiles.places());
     let chunks = cut.chunks(0);
     // What each chunk of rows adds to L⁻¹b = Uᵀb, added up in order at the end.

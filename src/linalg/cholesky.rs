@@ -214,6 +214,13 @@ impl Cholesky {
         out
     }
 
+    /// W = L⁻¹ in the memory of a matrix; its upper triangle is nought. Cheaper where the factorisation had a buffer to work in.
+    pub fn inverse_factor(&mut self, mut w: Matrix, threads: Threads) -> Matrix {
+        w.reshape(self.n(), self.n());
+        self.workspace.inverse_factor(&self.l, &mut w, threads);
+        w
+    }
+
     /// A⁻¹ in the place of the factor, with another buffer to work in, where the factorisation did not have one.
     pub fn into_inverse(self, spare: Matrix, threads: Threads) -> Inverse {
         self.into_inverse_and_solution(&[], spare, threads).0

@@ -147,14 +147,18 @@ mod tests {
                 let vector = |v: &[f64]| Matrix::from_fn(n, 1, |i, _| v[i]);
                 // A factor that was not packed on the way.
                 let (mut again, mut tiles) = (l.clone(), Tiles::new(level, n, used()));
-                blocked::pack_factor(&mut again, &mut tiles, parallel);
+                blocked::pack_factor(&again, &mut tiles, parallel);
+                let mut w = Matrix::from_fn(n, n, |_, _| f64::NAN);
+                blocked::inverse_factor(&again, &mut tiles, &mut w, parallel);
                 blocked::inverse(&mut again, &mut tiles, &[], parallel);
-                vec![l, inverse, again, vector(&half), vector(&whole)]
+                vec![l, inverse, again, vector(&half), vector(&whole), w]
             });
-            let [l, inverse, again, half, whole] = results.try_into().unwrap();
+            let [l, inverse, again, half, whole, w] = results.try_into().unwrap();
             let l = Matrix::from_fn(n, n, |i, j| if i < j { 0.0 } else { l[(i, j)] });
             close(&product(&l, &transpose(&l)), &a, true, &format!("L Lᵀ of {what}"));
             let unit = Matrix::from_fn(n, n, |i, j| f64::from(i == j));
+            close(&product(&w, &l), &unit, true, &format!("L⁻¹ L of {what}"));
+            assert!((0..n).all(|j| (0..j).all(|i| w[(i, j)] == 0.0)), "L⁻¹ of {what} is a triangle");
             for inverse in [inverse, again] {
                 let full = Matrix::from_fn(n, n, |i, j| inverse[(i.max(j), i.min(j))]);
                 close(&product(&a, &full), &unit, true, &format!("A A⁻¹ of {what}"));

@@ -30,6 +30,12 @@ pub fn factor(a: &mut Matrix, threads: Threads) -> Result<(), usize> {
     }
 }
 
+/// W = L⁻¹; its upper triangle is nought.
+pub fn inverse_factor(l: &Matrix, w: &mut Matrix, threads: Threads) {
+    w.values_mut().fill(0.0);
+    invert_lower_triangular(w.view_mut(), l.view(), par(threads, l.rows(), LEAST_INVERSE));
+}
+
 /// Overwrites a factor L with the lower triangle of A⁻¹, with room to work in; L⁻¹b and A⁻¹b too, where there is a b.
 pub fn inverse(l: &mut Matrix, room: &mut Matrix, b: &[f64], threads: Threads) -> (Vec<f64>, Vec<f64>) {
     let n = l.rows();

@@ -5,7 +5,6 @@
 use super::{Cholesky, Matrix, dot, par};
 use crate::threads::Threads;
 use faer::linalg::matmul::matmul;
-use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Par};
 use rayon::prelude::*;
@@ -110,14 +109,6 @@ pub fn solve_rows(l: &Cholesky, b: &mut Matrix, threads: Threads) {
     // Few rows of many columns are work enough for two.
     let par = par(threads, (b.rows() * b.columns()).isqrt(), LEAST);
     solve_lower_triangular_in_place(l.l().view(), b.view_mut().transpose_mut(), par);
-}
-
-/// W = L⁻¹ in the memory of a matrix; its upper triangle is nought.
-pub fn triangular_inverse(l: &Cholesky, mut w: Matrix, threads: Threads) -> Matrix {
-    w.reshape(l.n(), l.n());
-    w.values_mut().fill(0.0);
-    invert_lower_triangular(w.view_mut(), l.l().view(), par(threads, l.n(), LEAST));
-    w
 }
 
 /// A ← W A Wᵀ, for a lower triangular W and a symmetric A, of which the lower triangle is read and written; the upper one
@@ -323,12 +314,8 @@ mod tests {
                 b
             });
             lower_agree(&product(&solved, &transpose(&w)), &x, "solve_rows");
-            let inverse = both(&|t| triangular_inverse(&factor, random(n, n + 1, 4), t));
-            lower_agree(
-                &product(&inverse, &w),
-                &Matrix::from_fn(n, n, |i, j| f64::from(i == j)),
-                "triangular_inverse",
-            );
+            let inverse = both(&|t| factor.clone().inverse_factor(random(n, n + 1, 4), t));
+            lower_agree(&product(&inverse, &w), &Matrix::from_fn(n, n, |i, j| f64::from(i == j)), "inverse_factor");
             let white = product(&product(&w, &symmetric), &transpose(&w));
             let whitened = both(&|t| {
                 let mut a = half.clone();

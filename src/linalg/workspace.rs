@@ -75,19 +75,38 @@ impl Workspace {
         library::factor(a, threads).and_then(|()| finite(a))
     }
 
+    /// W = L⁻¹; its upper triangle is nought.
+    pub fn inverse_factor(&mut self, l: &Matrix, w: &mut Matrix, threads: Threads) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(level) = Level::of(l.rows()) {
+            let parallel = parallel(l.rows(), threads);
+            let mut tiles = self.packed(level, l, parallel);
+            blocked::inverse_factor(l, &mut tiles, w, parallel);
+            *self = Self::Packed(tiles);
+            return;
+        }
+        library::inverse_factor(l, w, threads);
+    }
+
+    /// The packed copy of a factor.
+    #[cfg(target_arch = "x86_64")]
+    fn packed(&mut self, level: Level, l: &Matrix, parallel: bool) -> Tiles {
+        match std::mem::take(self) {
+            Self::Packed(tiles) => tiles,
+            Self::Empty(memory) => {
+                let mut tiles = Tiles::new(level, l.rows(), memory);
+                blocked::pack_factor(l, &mut tiles, parallel);
+                tiles
+            }
+        }
+    }
+
     /// Overwrites a factor with the lower triangle of the inverse; L⁻¹b and A⁻¹b too, where there is a b.
     pub fn inverse(&mut self, l: &mut Matrix, b: &[f64], threads: Threads) -> (Vec<f64>, Vec<f64>) {
         #[cfg(target_arch = "x86_64")]
         if let Some(level) = Level::of(l.rows()) {
             let parallel = parallel(l.rows(), threads);
-            let mut tiles = match std::mem::take(self) {
-                Self::Packed(tiles) => tiles,
-                Self::Empty(memory) => {
-                    let mut tiles = Tiles::new(level, l.rows(), memory);
-                    blocked::pack_factor(l, &mut tiles, parallel);
-                    tiles
-                }
-            };
+            let mut tiles = self.packed(level, l, parallel);
             let solved = blocked::inverse(l, &mut tiles, b, parallel);
             *self = Self::Empty(tiles.into_memory());
             return solved;
