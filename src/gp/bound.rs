@@ -4,7 +4,7 @@
 use super::exact::{LN_2PI, indefinite};
 use crate::data::Points;
 use crate::error::{Error, Result};
-use crate::linalg::{Cholesky, Gram, Inverse, JITTER_LAST, Matrix, Right, dot, product};
+use crate::linalg::{Cholesky, Errors, Gram, Inverse, JITTER_LAST, Matrix, Right, dot, product};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use rand::{RngExt, SeedableRng};
@@ -64,6 +64,8 @@ pub(super) struct Basis {
 pub(super) struct Room {
     /// To pack and to work in.
     work: Matrix,
+    /// For what the rows are multiplied by, packed: larger than a square.
+    packed: Matrix,
     spare: Vec<Matrix>,
 }
 
@@ -239,7 +241,8 @@ impl Adjoints {
     /// Gives its memory to the next one.
     pub fn leave(self, room: &mut Room) {
         let (b, packed) = self.rows.into_buffers();
-        room.spare.extend([b, packed, self.twice_inducing]);
+        room.packed = packed;
+        room.spare.extend([b, self.twice_inducing]);
     }
 }
 
@@ -257,11 +260,11 @@ impl Solution {
             basis.factor.half_solve(&mut b);
         }
         let trace = excess.trace();
-        let mut scale = 1.0 / noise;
+        let mut scale = noise;
         let fill = |a: &mut Matrix| {
             product::each_column(&mut excess, a, threads, |_, excess, b| {
                 excess.iter_mut().zip(&mut *b).for_each(|(e, b)| {
-                    *e *= scale;
+                    *e /= scale;
                     *b = *e;
                 });
                 b[0] += 1.0;
@@ -323,7 +326,9 @@ impl Solution {
         };
         let weights = self.weights.iter().map(|v| v / noise).collect();
         let diagonal = 0.5 * basis.jitter_slope * twice_inducing.trace();
-        let rows = Right::new(rows, room.square(m), threads);
+        // In the white basis a chunk's columns and these rows may differ by many orders of magnitude.
+        let errors = if basis.form == Form::Plain { Errors::ByNorm } else { Errors::ByEntry };
+        let rows = Right::new(rows, std::mem::take(&mut room.packed), errors, threads);
         (Adjoints { rows, weights, twice_inducing, diagonal }, noise_slope)
     }
 }

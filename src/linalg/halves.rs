@@ -1,13 +1,13 @@
 //! Products with a large matrix that stays the same, by halves: Winograd's form of Strassen's, one level deep. Seven products of
 //! half the size in place of eight; sums of the right side are made once, those of the left one by a few rows at a time, in cache.
 //!
-//! Errors are bounded by the norms of both sides, as ever, with a constant a few times larger; entries that are small beside the
-//! others of their row or column lose digits to these.
+//! Errors are bounded by the norms of both sides, as ever, with a constant a few times larger. But rows of the left side are added
+//! to others of their block, and columns of the right one: what is small loses digits to what is large there.
 
 use super::Matrix;
 use super::level::{Level, at};
 use super::pack::{Dense, each};
-use super::slabs::{by_rows, pack_rows, slice_columns, unpack_rows};
+use super::slabs::{Rooms, by_rows, pack_rows, slice_columns, unpack_rows, workers};
 use super::steps::{Panel, Start, Steps};
 use super::tiles::{Cut, Place, Tiles};
 
@@ -45,6 +45,11 @@ impl Halved {
         2 * self.level.panel()
     }
 
+    /// Entries of the right sides.
+    fn packed(self) -> usize {
+        7 * self.inner * self.outer
+    }
+
     /// Entries that a thread works in: seven panels of the left side, five of the result.
     fn room(self) -> usize {
         self.level.panel() * (7 * self.inner + 5 * self.outer)
@@ -61,7 +66,8 @@ impl Halved {
 pub(super) struct Halves {
     halved: Halved,
     tiles: Tiles,
-    rooms: Vec<Tiles>,
+    /// For how many threads there is room behind the right sides.
+    workers: usize,
 }
 
 impl Halves {
@@ -72,7 +78,8 @@ impl Halves {
         assert!(size.0 >= 2 && outer < size.1, "{} rows by {} cannot be halved", size.0, size.1);
         let halved = Halved { level, size, inner: size.0.div_ceil(2), outer };
         let cut = Cut::new(level, outer);
-        let mut tiles = Tiles::with_room(cut, 7 * halved.inner * outer, memory);
+        let workers = workers(parallel);
+        let mut tiles = Tiles::with_room(cut, halved.packed() + workers * halved.room(), memory);
         let (to, from) = (tiles.first(), Dense::read(b));
         // SAFETY: chunks write columns of their own.
         each(parallel, &cut.chunks(0), |c| unsafe {
@@ -81,7 +88,7 @@ impl Halves {
                 at!(level, S => right::<S>(from, to, halved, column));
             }
         });
-        Self { halved, tiles, rooms: vec![] }
+        Self { halved, tiles, workers }
     }
 
     pub fn into_memory(self) -> Matrix {
@@ -95,8 +102,8 @@ impl Halves {
         assert!(a.columns() == inner, "{} columns by {inner} rows", a.columns());
         c.reshape(rows, columns);
         let (from, to, b) = (Dense::read(a), Dense::of(c), self.tiles.first());
-        let room = (self.tiles.cut, halved.room());
-        by_rows((rows, halved.rows()), &mut self.rooms, room, parallel, |room, first, rows| {
+        let rooms = Rooms { first: b.after(halved.packed()), size: halved.room(), number: self.workers };
+        by_rows((rows, halved.rows()), rooms, parallel, |room, first, rows| {
             // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one
             // thread, with room of its own.
             unsafe { at!(halved.level, S => multiply_rows::<S>(from, b, to, room, halved, (first, rows))) };

@@ -58,6 +58,11 @@ impl Matrix {
     }
 
     /// All entries, columns `stride` apart.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The same, to be written.
     pub fn values_mut(&mut self) -> &mut [f64] {
         &mut self.values
     }

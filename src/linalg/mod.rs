@@ -34,7 +34,7 @@ mod x86;
 pub use cg::{ConjugateGradients, Solved, conjugate_gradients};
 pub use cholesky::{Cholesky, Failure, Inverse, JITTER_FIRST, JITTER_LAST};
 pub use eigen::{Eigen, EigenRoom, symmetric_eigen, symmetric_eigen_in};
-pub use kept::{Gram, Right};
+pub use kept::{Errors, Gram, Right};
 pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use many::{SolvedMany, conjugate_gradients_many};
 pub use matrix::{Matrix, dot};

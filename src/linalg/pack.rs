@@ -21,8 +21,7 @@ impl Dense {
 
     /// The same, to be read alone.
     pub fn read(a: &Matrix) -> Self {
-        let at = if a.columns() == 0 { std::ptr::null_mut() } else { a.column(0).as_ptr().cast_mut() };
-        Self { stride: a.stride(), at: Place(at) }
+        Self { stride: a.stride(), at: Place(a.values().as_ptr().cast_mut()) }
     }
 
     /// Entries from one column to the next.

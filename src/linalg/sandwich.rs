@@ -2,7 +2,7 @@
 //! blocked factor.
 //!
 //! With C the lower triangle of the matrix between, its diagonal halved, that is C + Cᵀ, and the result is X + Xᵀ. Products of
-//! triangles alone are left: a quarter less to do than with all of the matrix.
+//! triangles alone are left, as many operations as with all of the matrix, of which half would have to be packed by transposing.
 
 use super::Matrix;
 use super::blocked::product;

@@ -59,30 +59,41 @@ pub(super) unsafe fn slice_columns<S: Steps>(
     }
 }
 
+/// Room for each thread to work in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rooms {
+    pub first: Place,
+    /// Entries of each.
+    pub size: usize,
+    pub number: usize,
+}
+
+/// How many threads may want room.
+pub(super) fn workers(parallel: bool) -> usize {
+    if parallel { rayon::current_num_threads().max(1) } else { 1 }
+}
+
 /// Does something with some rows at a time, beside each other where that is wanted, each thread with room of its own.
 pub(super) fn by_rows(
     (rows, step): (usize, usize),
-    rooms: &mut Vec<Tiles>,
-    (cut, room): (Cut, usize),
+    rooms: Rooms,
     parallel: bool,
-    f: impl Fn(Place, usize, usize) + Sync,
+    f: impl Fn(Place, usize, usize) + Sync + Send,
 ) {
-    let workers = if parallel { rayon::current_num_threads().max(1) } else { 1 };
-    rooms.resize_with(workers.max(rooms.len()), || Tiles::with_room(cut, room, Matrix::default()));
     let next = AtomicUsize::new(0);
-    let work = |room: &mut Tiles| {
+    let work = |worker: usize| {
         loop {
             let first = step * next.fetch_add(1, Ordering::Relaxed);
             if first >= rows {
                 return;
             }
-            f(room.first(), first, step.min(rows - first));
+            f(rooms.first.after(worker * rooms.size), first, step.min(rows - first));
         }
     };
-    if parallel {
-        rooms[..workers].par_iter_mut().with_max_len(1).for_each(work);
-    } else {
-        rooms[..1].iter_mut().for_each(work);
+    // A matrix may be packed for fewer threads than there are now.
+    match workers(parallel).min(rooms.number) {
+        1 => work(0),
+        number => (0..number).into_par_iter().with_max_len(1).for_each(work),
     }
 }
 
@@ -216,7 +227,8 @@ pub(super) struct Packed {
     rows: usize,
     cut: Cut,
     tiles: Tiles,
-    rooms: Vec<Tiles>,
+    /// For how many threads there is room behind the matrix.
+    workers: usize,
 }
 
 impl Packed {
@@ -224,14 +236,15 @@ impl Packed {
         // Cut as a triangle of as many rows would be: only the sides of its tiles matter.
         let cut = Cut::new(level, b.columns());
         let slab = cut.padded() * DEPTH;
-        let mut tiles = Tiles::with_room(cut, slab * b.rows().div_ceil(DEPTH), memory);
+        let (packed, workers) = (slab * b.rows().div_ceil(DEPTH), workers(parallel));
+        let mut tiles = Tiles::with_room(cut, packed + workers * room(cut), memory);
         let (to, from, size) = (tiles.first(), Dense::read(b), (b.rows(), b.columns()));
         // SAFETY: chunks write columns of their own.
         each(parallel, &cut.chunks(0), |c| unsafe {
             let first = c.tile * cut.side;
             at!(level, S => pack::<S>(from, size, to, slab, first + c.from..first + c.to));
         });
-        Self { rows: b.rows(), cut, tiles, rooms: vec![] }
+        Self { rows: b.rows(), cut, tiles, workers }
     }
 
     pub fn into_memory(self) -> Matrix {
@@ -248,13 +261,19 @@ impl Packed {
         }
         let (cut, b, rows) = (self.cut, self.tiles.first(), a.rows());
         let (from, to) = (Dense::read(a), Dense::of(c));
-        let room = (cut, ROWS * (DEPTH + cut.padded()));
-        by_rows((rows, ROWS), &mut self.rooms, room, parallel, |room, first, rows| {
+        let packed = cut.padded() * DEPTH * self.rows.div_ceil(DEPTH);
+        let rooms = Rooms { first: b.after(packed), size: room(cut), number: self.workers };
+        by_rows((rows, ROWS), rooms, parallel, |room, first, rows| {
             // SAFETY: sizes as asserted, and a level means that there are the instructions; every row is taken by one
             // thread, with room of its own.
             unsafe { at!(cut.level, S => multiply_rows::<S>(from, b, to, room, cut, first, (rows, self.rows))) };
         });
     }
+}
+
+/// Entries that a thread works in: rows of a slab, and of the result.
+fn room(cut: Cut) -> usize {
+    ROWS * (DEPTH + cut.padded())
 }
 
 /// Some rows of A B.

@@ -382,6 +382,36 @@ fn many_inducing_points_give_the_same_bits_on_any_threads() {
     same_bits(&of(1), &of(2), "threads");
 }
 
+/// As many points as are multiplied by halves where there are the instructions, along a direction in which everything moves.
+#[test]
+fn gradients_of_many_inducing_points_are_central_differences() {
+    let mut forms = vec![];
+    for (kernel, d, jitter) in
+        [("MAT32(l=0.5) + LIN", 3, Jitter::Relative(1e-6)), ("RBF(l=2)", 2, Jitter::Relative(1e-8))]
+    {
+        let case = case(&kernel.parse().unwrap(), d, 700, 517);
+        let rows = InMemory::new(&case.x, &case.y).unwrap();
+        let noise = 0.1;
+        let at = evaluate(&case, &rows, noise, Threads::All, |s| s.with_jitter(jitter));
+        let along: Vec<f64> = targets(case.theta.len() + case.z.values().len(), 9);
+        let (in_theta, in_z) = along.split_at(case.theta.len());
+        let mut value = |h: f64| {
+            let theta: Vec<f64> = case.theta.iter().zip(in_theta).map(|(t, d)| t + h * d).collect();
+            let z = case.z.values().iter().zip(in_z).map(|(z, d)| z + h * d).collect();
+            let z = Points::from_values(case.z.n(), d, z).unwrap();
+            let mut sparse = Sparse::new(&case.program, &rows, &z, Threads::All).unwrap().with_jitter(jitter);
+            let value = sparse.bound(&theta, noise * (1.0 + h), &z).unwrap();
+            forms.push(sparse.form);
+            value
+        };
+        let h = 1e-4;
+        let difference = (8.0 * (value(h) - value(-h)) - (value(2.0 * h) - value(-2.0 * h))) / (12.0 * h);
+        let ours = dot(&at.theta, in_theta) + dot(&at.z, in_z) + at.noise * noise;
+        close(ours, difference, 1e-6, kernel);
+    }
+    assert!(forms.contains(&Form::Plain) && forms.contains(&Form::White), "both forms are tested: {forms:?}");
+}
+
 fn write_csv(x: &Points, y: &[f64]) -> tempfile::NamedTempFile {
     let mut file = tempfile::Builder::new().suffix(".csv").tempfile().unwrap();
     writeln!(file, "a,b,y").unwrap();
