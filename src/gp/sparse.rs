@@ -115,7 +115,8 @@ impl<'a> Sparse<'a> {
     /// Bytes that the evaluation of n rows with m inducing points needs beyond the data, for chunks of so many rows.
     pub fn memory(n: usize, m: usize, chunk: usize) -> usize {
         let kept = n.saturating_mul(8 * m).min(CACHE);
-        kept + 8 * (16 * m * m + 4 * m * chunk.min(n)) + (16 << 20)
+        // Some 150 rows of m entries for each thread that multiplies.
+        kept + 8 * (16 * m * m + 4 * m * chunk.min(n) + 150 * m * rayon::current_num_threads()) + (16 << 20)
     }
 
     /// The bound.
