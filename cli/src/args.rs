@@ -253,9 +253,10 @@ pub struct Fit {
     /// Take the data as they are
     #[arg(long)]
     pub no_standardize: bool,
-    /// What is done to the target first; `auto` takes a logarithm or a power where the evidence is higher
-    #[arg(long, value_enum, default_value_t = TransformArg::None, value_name = "NAME")]
-    pub transform: TransformArg,
+    /// What is done to the target first; `auto` takes a logarithm or a power where the evidence is higher. By default nothing,
+    /// but where a power has a clearly higher evidence, fits of the target so transformed compete with a network
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub transform: Option<TransformArg>,
     #[command(flatten)]
     pub reading: Reading,
 }

@@ -1,9 +1,9 @@
 //! The honest account of a fit: what was done, how well it converged, what was adjusted. Field names are a contract:
 //! they are the JSON of the command line.
 
-use super::candidate::Found;
+use super::candidate::{Candidate, Found};
 use super::link::Link;
-use super::mixture::{Mixture, Part};
+use super::mixture::Mixture;
 use super::problem::Problem;
 use crate::data::Scaling;
 use crate::kernel::Role;
@@ -115,7 +115,8 @@ pub struct LooAccount {
 
 /// What an account is made from.
 pub(super) struct Facts<'a> {
-    pub problem: &'a Problem,
+    /// The target as it was asked for, and transformed.
+    pub problems: &'a [Problem],
     /// What each kernel is called, its candidates and their weights; outcomes of all starts of the asked kernel.
     pub found: &'a Found,
     pub weights: &'a [f64],
@@ -127,10 +128,11 @@ pub(super) struct Facts<'a> {
 
 impl Account {
     pub(super) fn new(f: Facts) -> Self {
-        let (problem, scaling) = (f.problem, &f.problem.scaling);
         let mut order: Vec<usize> = (0..f.weights.len()).collect();
         order.sort_by(|&a, &b| f.weights[b].total_cmp(&f.weights[a]));
         let best = &f.found.candidates[order[0]];
+        let problem = &f.problems[best.problem];
+        let scaling = &problem.scaling;
         let parameter = |p: &crate::kernel::Param| {
             let value = p.value_or_default();
             ParameterAccount {
@@ -147,18 +149,18 @@ impl Account {
             converged: o.stop.converged(),
             reason: o.stop.to_string(),
         };
-        let units = problem.log_units();
+        let units: Vec<f64> = f.problems.iter().map(Problem::log_units).collect();
         let candidate = |&i: &usize| {
             let c = &f.found.candidates[i];
             CandidateAccount {
                 kernel: c.name.clone(),
-                transform: problem.link,
+                transform: f.problems[c.problem].link,
                 weight: f.weights[i],
                 log_marginal_likelihood: c.evidence,
-                loo_log_density: c.loo.log_density + units,
+                loo_log_density: c.loo.log_density + units[c.problem],
             }
         };
-        let mut notes = problem.notes.clone();
+        let mut notes = f.problems[0].notes.clone();
         // What inducing points are given always is no news.
         if best.jitter > if f.method == "exact" { 0.0 } else { 1e-6 } {
             let jitter = best.jitter;
@@ -170,7 +172,8 @@ impl Account {
             columns: problem.columns.clone(),
             kernel: best.kernel.to_string(),
             log_marginal_likelihood: best.evidence,
-            noise_sd: scaling.sd(best.noise.sqrt()),
+            // A transformed target has it where it is nought as standardised.
+            noise_sd: scaling.sd(best.noise.sqrt()) * (-problem.link.log_jacobian(problem.own(0.0))).exp(),
             parameters: best.kernel.params().iter().map(parameter).collect(),
             iterations: best.outcome.iterations,
             evaluations: f.found.outcomes.iter().map(|o| o.evaluations).sum(),
@@ -196,38 +199,29 @@ impl Account {
 
 impl LooAccount {
     /// Scores of the weighted predictions of all chosen candidates.
-    pub(super) fn new(problem: &Problem, found: &Found, weights: &[f64]) -> Self {
-        let mut scores = Scores::new(problem);
-        for (i, &y) in problem.targets().iter().enumerate() {
+    pub(super) fn new(problems: &[Problem], found: &Found, weights: &[f64]) -> Self {
+        let mut scores = Scores::default();
+        let part = |i: usize| {
+            move |(c, &w): (&Candidate, &f64)| problems[c.problem].part(w, c.loo.mean[i], c.loo.variance[i])
+        };
+        for (i, &z) in problems[0].targets().iter().enumerate() {
             let taken = found.candidates.iter().zip(weights).filter(|(_, w)| **w > 0.0);
-            scores.add(y, taken.map(|(c, &w)| (w, c.loo.mean[i], c.loo.variance[i])));
+            scores.add(problems[0].own(z), &Mixture { parts: taken.map(part(i)).collect() });
         }
         scores.account()
     }
 }
 
 /// Scores of targets in their own units, added up.
-#[derive(Debug)]
-pub(super) struct Scores<'a> {
-    scaling: &'a Scaling,
-    link: Link,
+#[derive(Debug, Default)]
+pub(super) struct Scores {
     n: f64,
     sums: [f64; 5],
 }
 
-impl<'a> Scores<'a> {
-    pub fn new(problem: &'a Problem) -> Self {
-        Self { scaling: &problem.scaling, link: problem.link, n: 0.0, sums: [0.0; 5] }
-    }
-
-    /// Adds a target and what was said of it: weights, means and variances, all as the fit saw them.
-    pub fn add(&mut self, y: f64, said: impl Iterator<Item = (f64, f64, f64)>) {
-        let (scaling, link) = (self.scaling, self.link);
-        let part = |(weight, mean, variance)| {
-            let (mean, variance) = (scaling.mean(mean), scaling.variance(variance));
-            Part { weight, link, mean, variance, wider: 1.0 }
-        };
-        let (y, said) = (link.undo(scaling.mean(y)), Mixture { parts: said.map(part).collect() });
+impl Scores {
+    /// Adds a target and what was said of it.
+    pub fn add(&mut self, y: f64, said: &Mixture) {
         let level = said.cdf(y);
         let inside = f64::from((0.025..=0.975).contains(&level));
         let error = y - said.moments().0;

@@ -11,6 +11,8 @@ use crate::optim::Outcome;
 pub(super) struct Candidate {
     /// What its kernel is called.
     pub name: String,
+    /// Which of the problems it was fitted to: the target as it is, or transformed.
+    pub problem: usize,
     /// With its fitted values.
     pub kernel: Kernel,
     pub noise: f64,
@@ -38,6 +40,16 @@ impl Candidate {
         let mut exact = evidence.problem.exact(evidence.program, evidence.threads)?;
         let (value, loo, ends) = exact.leave_out(&theta, noise, evidence.problem.ends())?;
         let kernel = evidence.kernel.with_values(&theta)?;
-        Ok(Self { name: name.to_string(), kernel, noise, outcome, evidence: value, loo, ends, jitter: exact.jitter })
+        Ok(Self {
+            name: name.to_string(),
+            problem: 0,
+            kernel,
+            noise,
+            outcome,
+            evidence: value,
+            loo,
+            ends,
+            jitter: exact.jitter,
+        })
     }
 }

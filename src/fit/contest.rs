@@ -80,7 +80,7 @@ impl Fit {
                 Err(_) => {}
             }
         }
-        let won = weigh::Tests::of(some, &best).best();
+        let won = weigh::Tests::of(std::slice::from_ref(some), &best).best();
         let density = |c: &Candidate| format!("{} {:.3}", c.name, c.loo.log_density);
         let note = (best.len() > 1).then(|| {
             let others = (0..best.len()).filter(|&i| i != won).map(|i| density(&best[i])).collect::<Vec<_>>();

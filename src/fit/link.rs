@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A monotone function of the target under which it is modelled as normal. As text it is `identity`, `log`,
-/// `box_cox(0.5)` or `yeo_johnson(0.5, centre, width)`.
+/// `box_cox(0.5)` or `yeo_johnson(0.5, centre, width, reach)`, without the last number where it is infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Link {
@@ -23,7 +23,8 @@ pub enum Link {
         power: f64,
     },
     /// Yeo and Johnson's powers of (y − centre)/width, for targets of any sign: ((1 + t)ᵖ − 1)/p above the centre, and
-    /// −((1 − t)²⁻ᵖ − 1)/(2 − p) below, with p between 0 and 2.
+    /// −((1 − t)²⁻ᵖ − 1)/(2 − p) below, with p between 0 and 2. Farther from the centre than `reach` it goes on straight: a
+    /// tail of large values is drawn in as far as there were any, and what lies beyond does not explode on the way back.
     YeoJohnson {
         /// The power; 1 changes nothing, smaller ones draw in a long tail of large values, larger ones one of small.
         power: f64,
@@ -31,16 +32,27 @@ pub enum Link {
         centre: f64,
         /// Their spread.
         width: f64,
+        /// How many widths from the centre it begins to be straight.
+        reach: f64,
     },
 }
 
-/// ((1 + t)ᵖ − 1)/p, and its limit ln(1 + t) at 0; t ≥ 0.
-fn power(t: f64, p: f64) -> f64 {
+/// ((1 + t)ᵖ − 1)/p, and its limit ln(1 + t) at 0, for t between 0 and r; beyond, a line of the slope at r.
+fn power(t: f64, p: f64, r: f64) -> f64 {
+    if t > r {
+        return power(r, p, r) + (t - r) * ((p - 1.0) * r.ln_1p()).exp();
+    }
     if p == 0.0 { t.ln_1p() } else { (p * t.ln_1p()).exp_m1() / p }
 }
 
 /// The t ≥ 0 of which [`power`] is z.
-fn root(z: f64, p: f64) -> f64 {
+fn root(z: f64, p: f64, r: f64) -> f64 {
+    if r.is_finite() {
+        let most = power(r, p, r);
+        if z > most {
+            return r + (z - most) * ((1.0 - p) * r.ln_1p()).exp();
+        }
+    }
     if p == 0.0 { z.exp_m1() } else { ((p * z).ln_1p() / p).exp_m1() }
 }
 
@@ -51,9 +63,9 @@ impl Link {
             Self::Identity => y,
             Self::Log => y.ln(),
             Self::BoxCox { power: p } => (p * y.ln()).exp_m1() / p,
-            Self::YeoJohnson { power: p, centre, width } => match (y - centre) / width {
-                t if t >= 0.0 => power(t, p),
-                t => -power(-t, 2.0 - p),
+            Self::YeoJohnson { power: p, centre, width, reach } => match (y - centre) / width {
+                t if t >= 0.0 => power(t, p, reach),
+                t => -power(-t, 2.0 - p, reach),
             },
         }
     }
@@ -73,8 +85,8 @@ impl Link {
             Self::Log => z.exp(),
             Self::BoxCox { power: p } if p * z <= -1.0 => 0.0,
             Self::BoxCox { power: p } => ((p * z).ln_1p() / p).exp(),
-            Self::YeoJohnson { power: p, centre, width } => {
-                centre + width * if z >= 0.0 { root(z, p) } else { -root(-z, 2.0 - p) }
+            Self::YeoJohnson { power: p, centre, width, reach } => {
+                centre + width * if z >= 0.0 { root(z, p, reach) } else { -root(-z, 2.0 - p, reach) }
             }
         }
     }
@@ -104,6 +116,15 @@ impl Link {
         }
     }
 
+    /// What is expected of the target in its own units: the mean, for Yeo and Johnson's over no wider a distribution than the
+    /// target's own. Where anything may happen, the mean is that of the longer tail, which nobody knows.
+    pub fn expected(self, mean: f64, variance: f64) -> f64 {
+        match self {
+            Self::YeoJohnson { .. } => self.moments(mean, variance.min(OWN_VARIANCE)).0,
+            _ => self.moments(mean, variance).0,
+        }
+    }
+
     /// The end of an interval: z standard deviations above the mean, in the target's units.
     pub fn quantile(self, mean: f64, variance: f64, z: f64) -> f64 {
         self.undo(mean + z * variance.sqrt())
@@ -124,9 +145,9 @@ impl Link {
             Self::Identity => 0.0,
             Self::Log => -y.ln(),
             Self::BoxCox { power } => (power - 1.0) * y.ln(),
-            Self::YeoJohnson { power, centre, width } => {
+            Self::YeoJohnson { power, centre, width, reach } => {
                 let t = (y - centre) / width;
-                (power - 1.0) * t.signum() * t.abs().ln_1p() - width.ln()
+                (power - 1.0) * t.signum() * t.abs().min(reach).ln_1p() - width.ln()
             }
         }
     }
@@ -175,6 +196,9 @@ impl Link {
 /// Nodes of the quadrature on each side, and the distance between them in standard deviations.
 const STEPS: i32 = 40;
 const STEP: f64 = 0.2;
+/// The variance of a normal distribution whose tenth and ninetieth percentiles are one apart: in the units of Yeo and Johnson's
+/// powers, about that of the targets.
+const OWN_VARIANCE: f64 = 0.152;
 /// Parts of the integral of a score on each side of the value.
 const PARTS: i32 = 200;
 
@@ -184,7 +208,10 @@ impl fmt::Display for Link {
             Self::Identity => write!(f, "identity"),
             Self::Log => write!(f, "log"),
             Self::BoxCox { power } => write!(f, "box_cox({power})"),
-            Self::YeoJohnson { power, centre, width } => write!(f, "yeo_johnson({power}, {centre}, {width})"),
+            Self::YeoJohnson { power, centre, width, reach } => {
+                write!(f, "yeo_johnson({power}, {centre}, {width}")?;
+                if reach.is_finite() { write!(f, ", {reach})") } else { write!(f, ")") }
+            }
         }
     }
 }
@@ -209,8 +236,14 @@ impl TryFrom<String> for Link {
             ("identity", []) => Ok(Self::Identity),
             ("log", []) => Ok(Self::Log),
             ("box_cox", &[power]) if fine(power) && power > 0.0 => Ok(Self::BoxCox { power }),
-            ("yeo_johnson", &[power, centre, width]) if fine(power) && centre.is_finite() && width > 0.0 => {
-                Ok(Self::YeoJohnson { power, centre, width })
+            ("yeo_johnson", &[power, centre, width, ref reach @ ..]) => {
+                let reach = match reach {
+                    [] => f64::INFINITY,
+                    [reach] => *reach,
+                    _ => return Err(unknown()),
+                };
+                let usable = fine(power) && centre.is_finite() && width > 0.0 && width.is_finite() && reach > 0.0;
+                if usable { Ok(Self::YeoJohnson { power, centre, width, reach }) } else { Err(unknown()) }
             }
             _ => Err(unknown()),
         }
@@ -224,8 +257,9 @@ mod tests {
     /// Densities integrate to one, and scores are ∫ (F(t) − [t ≥ y])² dt, by the trapezium rule.
     #[test]
     fn scores_are_their_integrals() {
-        let skewed = |power| Link::YeoJohnson { power, centre: 0.7, width: 1.5 };
-        let cases: [(Link, f64, f64, f64); 7] = [
+        let skewed = |power| Link::YeoJohnson { power, centre: 0.7, width: 1.5, reach: f64::INFINITY };
+        let straight = Link::YeoJohnson { power: 0.2, centre: 0.7, width: 1.5, reach: 0.5 };
+        let cases: [(Link, f64, f64, f64); 8] = [
             (Link::Identity, 1.3, 0.4, 0.49),
             (Link::Log, 2.2, 0.5, 0.16),
             (Link::BoxCox { power: 0.5 }, 3.0, 2.5, 0.16),
@@ -233,6 +267,7 @@ mod tests {
             (skewed(0.4), -1.0, -0.3, 0.49),
             (skewed(1.3), 1.0, 0.3, 0.49),
             (skewed(2.0), 0.2, 0.1, 0.09),
+            (straight, 2.0, 0.5, 0.16),
         ];
         for (link, y, mean, variance) in cases {
             let positive = matches!(link, Link::Log | Link::BoxCox { .. });
@@ -259,17 +294,34 @@ mod tests {
     #[test]
     fn what_is_done_is_undone() {
         for power in [0.0, 0.3, 1.0, 1.7, 2.0] {
-            let link = Link::YeoJohnson { power, centre: -3.0, width: 0.2 };
-            for y in [-40.0, -3.1, -3.0, -2.9, 0.0, 25.0] {
-                assert!((link.undo(link.apply(y)) - y).abs() < 1e-9 * (1.0 + y.abs()), "{power} {y}");
+            for reach in [0.3, 15.0, f64::INFINITY] {
+                let link = Link::YeoJohnson { power, centre: -3.0, width: 0.2, reach };
+                for y in [-40.0, -3.1, -3.0, -2.9, 0.0, 25.0] {
+                    assert!((link.undo(link.apply(y)) - y).abs() < 1e-9 * (1.0 + y.abs()), "{power} {y}");
+                    let slope = (link.apply(y + 1e-6) - link.apply(y - 1e-6)) / 2e-6;
+                    let told = link.log_jacobian(y).exp();
+                    assert!((slope / told - 1.0).abs() < 1e-4, "{power} {reach} {y}: {slope} {told}");
+                }
+                assert_eq!(Link::try_from(link.to_string()).unwrap(), link);
             }
-            assert_eq!(Link::try_from(link.to_string()).unwrap(), link);
         }
+        // ln(1 + t) has slope ¼ at its reach of 3, and so back again it rises by 4 for each unit beyond.
+        let link = Link::YeoJohnson { power: 0.0, centre: 0.0, width: 1.0, reach: 3.0 };
+        assert!((link.undo(40.0) - link.undo(20.0) - 80.0).abs() < 1e-9);
         let root = Link::BoxCox { power: 0.5 };
         assert!((root.undo(root.apply(7.0)) - 7.0).abs() < 1e-12 && root.undo(-5.0) == 0.0);
         assert_eq!(serde_json::to_string(&root).unwrap(), "\"box_cox(0.5)\"");
         assert_eq!(serde_json::to_string(&Link::Log).unwrap(), "\"log\"");
-        for bad in ["", "logs", "box_cox(3)", "box_cox(0)", "box_cox(0.5", "yeo_johnson(1, 2)", "log(2)"] {
+        for bad in [
+            "",
+            "logs",
+            "box_cox(3)",
+            "box_cox(0)",
+            "box_cox(0.5",
+            "yeo_johnson(1, 2)",
+            "log(2)",
+            "yeo_johnson(1, 2, 3, 0)",
+        ] {
             assert!(Link::try_from(bad.to_string()).is_err(), "{bad}");
         }
     }

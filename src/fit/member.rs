@@ -102,7 +102,7 @@ impl Member {
         if self.link != Link::Identity {
             // The mean of an exponential needs the variance.
             let p = self.predict(points)?;
-            return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect());
+            return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.expected(m, v)).collect());
         }
         let mean = self.process.mean(&self.scaling.points(points)?)?;
         Ok(mean.into_iter().zip(points.column(0)).map(|(m, &x)| self.scaling.mean(m) + self.levels.at(x)).collect())

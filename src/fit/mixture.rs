@@ -23,7 +23,7 @@ impl Part {
     /// Mean and variance in the target's units.
     fn moments(&self) -> (f64, f64) {
         let variance = self.link.moments(self.mean, self.variance).1;
-        (self.link.moments(self.mean, self.variance / self.wider).0, variance)
+        (self.link.expected(self.mean, self.variance / self.wider), variance)
     }
 }
 

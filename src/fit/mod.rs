@@ -157,7 +157,7 @@ impl Fit {
             standardize: Standardize::Yes,
             units: Units::Own,
             periods: None,
-            warp: Warp::None,
+            warp: Warp::Beside,
             link: Link::Identity,
             start: StartFrom::Data,
             priors: Priors::Weak,
@@ -194,7 +194,7 @@ impl Fit {
         let clock = Instant::now();
         self.check(data)?;
         let plan = self.plan(data)?;
-        if self.warp != Warp::None {
+        if matches!(self.warp, Warp::Auto | Warp::By(_)) {
             let (link, note) = self.warp.link(self, data)?;
             let linked = data.clone().map_target(|y| link.apply(y))?.with_notes(note);
             return Fit { warp: Warp::None, link, ..self.clone() }.run_observed(&linked, observer);
@@ -206,9 +206,15 @@ impl Fit {
         }
         let mut problem = self.problem(data)?;
         problem.notes.extend(plan.note());
-        let found = self.search(&problem, clock, &observer)?;
-        let weights = weigh::Tests::of(&problem, &found.candidates).weights(self.members);
-        self.model(&problem, &found, &weights, clock)
+        let mut problems = vec![problem];
+        if let Some((link, note)) = self.link_beside(data)? {
+            let linked = Fit { link, ..self.clone() }.problem(&link.of(data)?)?;
+            problems[0].notes.push(note);
+            problems.push(linked);
+        }
+        let found = self.search(&problems, clock, &observer)?;
+        let weights = weigh::Tests::of(&problems, &found.candidates).weights(self.members);
+        self.model(&problems, &found, &weights, clock)
     }
 
     /// Every restart of the kernel as a model of its own, the best objective first, without rivals and of the target as
@@ -222,12 +228,12 @@ impl Fit {
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Vec<Model>> {
         let clock = Instant::now();
-        let problem = self.problem(data)?;
-        let found = self.search_one(&self.kernel, self.restarts, &problem, clock, observer)?;
+        let problems = [self.problem(data)?];
+        let found = self.search_one(&self.kernel, self.restarts, &problems[0], clock, observer)?;
         let one = |i: usize| {
             let mut weights = vec![0.0; found.candidates.len()];
             weights[i] = 1.0;
-            self.model(&problem, &found, &weights, clock)
+            self.model(&problems, &found, &weights, clock)
         };
         (0..found.candidates.len()).map(one).collect()
     }
@@ -237,15 +243,16 @@ impl Fit {
         Problem::new(data, self, Problem::may_merge(&self.kernel))
     }
 
-    fn model(&self, problem: &Problem, found: &Found, weights: &[f64], clock: Instant) -> Result<Model> {
+    fn model(&self, problems: &[Problem], found: &Found, weights: &[f64], clock: Instant) -> Result<Model> {
         let taken = found.candidates.iter().zip(weights.iter().copied()).filter(|(_, w)| *w > 0.0);
         let mut chosen: Vec<(&Candidate, f64)> = taken.collect();
         chosen.sort_by(|a, b| b.1.total_cmp(&a.1));
         let seconds = clock.elapsed().as_secs_f64();
-        let loo = LooAccount::new(problem, found, weights);
+        let loo = LooAccount::new(problems, found, weights);
         let method = Method::Exact.name();
-        let account = Account::new(account::Facts { problem, found, weights, method, loo, seconds, seed: self.seed });
-        Model::of(problem, &chosen, account)
+        let account =
+            Account::new(account::Facts { problems, found, weights, method, loo, seconds, seed: self.seed });
+        Model::of(problems, &chosen, account)
     }
 
     /// Where each restart ended, the best objective first.

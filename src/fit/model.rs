@@ -31,9 +31,11 @@ pub struct Model {
 
 impl Model {
     /// The model of some candidates, with their weights.
-    pub(super) fn of(problem: &Problem, chosen: &[(&Candidate, f64)], account: Account) -> Result<Self> {
+    pub(super) fn of(problems: &[Problem], chosen: &[(&Candidate, f64)], account: Account) -> Result<Self> {
+        let problem = &problems[0];
         let member = |&(c, weight): &(&Candidate, f64)| {
-            let member = Member::new(problem.parts(c.kernel.clone(), c.noise, weight), problem.x.points())?;
+            let parts = problems[c.problem].parts(c.kernel.clone(), c.noise, weight);
+            let member = Member::new(parts, problem.x.points())?;
             if chosen.len() == 1 { Ok(member) } else { member.within_reach(problem.x.points()) }
         };
         let members = chosen.iter().map(member).collect::<Result<Vec<_>>>()?;

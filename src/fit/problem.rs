@@ -3,6 +3,7 @@
 
 use super::link::Link;
 use super::member::Parts;
+use super::mixture::Part;
 use super::{Fit, Standardize, Units, ends};
 use crate::data::{Dataset, Points, Scaling, Split, Stream};
 use crate::error::Result;
@@ -164,11 +165,26 @@ impl Problem {
         self.repeats.as_ref().map_or(&self.y, |r| r.targets())
     }
 
-    /// What the mean log density of a target gains on the way from standardised numbers to its own units.
+    /// A target in its own units.
+    pub fn own(&self, z: f64) -> f64 {
+        self.link.undo(self.scaling.mean(z))
+    }
+
+    /// What is said of a target in its own units: a weight, and mean and variance as the fit has them.
+    pub fn part(&self, weight: f64, mean: f64, variance: f64) -> Part {
+        let (mean, variance) = (self.scaling.mean(mean), self.scaling.variance(variance));
+        Part { weight, link: self.link, mean, variance, wider: 1.0 }
+    }
+
+    /// What the log density of a target gains on the way from standardised numbers to its own units.
+    pub fn log_unit(&self, z: f64) -> f64 {
+        self.link.log_jacobian(self.own(z)) - self.scaling.target_width().ln()
+    }
+
+    /// The mean of that over all targets.
     pub fn log_units(&self) -> f64 {
-        let y = self.targets().iter().map(|&z| self.link.undo(self.scaling.mean(z)));
-        let jacobian: f64 = y.map(|y| self.link.log_jacobian(y)).sum();
-        jacobian / self.targets().len().max(1) as f64 - self.scaling.target_width().ln()
+        let all = self.targets();
+        all.iter().map(|&z| self.log_unit(z)).sum::<f64>() / all.len().max(1) as f64
     }
 
     /// The same problem on a random choice of its rows; repeats count as one.

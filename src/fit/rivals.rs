@@ -1,7 +1,7 @@
 //! The asked kernel and the plain ones that compete with a network over a table. These cost little, and where a network
 //! has too many ways to go on beyond the data, lines, parabolas and sums of one curve a column go on sensibly.
 
-use super::candidate::Found;
+use super::candidate::{Candidate, Found};
 use super::problem::Problem;
 use super::{Fit, LARGE, Step};
 use crate::error::Result;
@@ -18,29 +18,43 @@ const RIVAL_STEPS: usize = 60;
 /// A start whose log evidence is lower by this much than that of another start of the same kernel is stuck, and left out.
 const STUCK: f64 = 20.0;
 
+/// What competes with the asked kernel: a kernel, and which of the problems it is fitted to.
+type Rival<'a> = (&'a Kernel, usize);
+
 impl Fit {
-    /// Where each restart of the asked kernel and of its rivals ended.
+    /// Where each restart of the asked kernel and of its rivals ended. The asked kernel is fitted to the first of the problems;
+    /// on the others, which are of the same rows with other targets, it is a rival like the rest, from a single start.
     pub(super) fn search(
         &self,
-        problem: &Problem,
+        problems: &[Problem],
         clock: Instant,
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Found> {
-        let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
+        let (n, d) = (problems[0].n(), problems[0].d());
+        let mut found = self.search_one(&self.kernel, self.restarts, &problems[0], clock, observer)?;
         let highest = found.candidates.iter().map(|c| c.evidence).fold(f64::NEG_INFINITY, f64::max);
         found.candidates.retain(|c| c.evidence >= highest - STUCK);
-        let default = if self.kernel.is_network() { rivals(problem.n(), problem.d()) } else { vec![] };
-        let small = problem.n() < LARGE;
-        let plain = if small { self.clone().at_most(RIVAL_STEPS) } else { self.clone() };
-        let one = |rival: &Kernel| plain.search_one(rival, 1, problem, clock, &|_: Step| ControlFlow::Continue(()));
+        let default = if self.kernel.is_network() { rivals(n, d) } else { vec![] };
         let list = self.rivals.as_ref().unwrap_or(&default);
+        // What takes longest comes first.
+        let again = (1..problems.len()).map(|p| (&self.kernel, p));
+        let all: Vec<Rival> =
+            again.chain((0..problems.len()).flat_map(|p| list.iter().map(move |k| (k, p)))).collect();
+        let small = n < LARGE;
+        let alone = Fit { resume: vec![], ..self.clone() };
+        let one = |&(kernel, p): &Rival| -> Result<Vec<Candidate>> {
+            let plain = small && kernel != &self.kernel;
+            let fit = if plain { alone.clone().at_most(RIVAL_STEPS) } else { alone.clone() };
+            let ended = fit.search_one(kernel, 1, &problems[p], clock, &|_: Step| ControlFlow::Continue(()))?;
+            Ok(ended.candidates.into_iter().map(|c| Candidate { problem: p, ..c }).collect())
+        };
         // Small ones side by side, each on a thread of its own.
-        let others: Vec<Result<Found>> = match small {
-            true => list.par_iter().with_max_len(1).map(one).collect(),
-            false => list.iter().map(one).collect(),
+        let others: Vec<Result<Vec<Candidate>>> = match small {
+            true => all.par_iter().with_max_len(1).map(one).collect(),
+            false => all.iter().map(one).collect(),
         };
         // A rival that fails is no reason to fail.
-        found.candidates.extend(others.into_iter().flatten().flat_map(|other| other.candidates));
+        found.candidates.extend(others.into_iter().flatten().flatten());
         Ok(found)
     }
 }

@@ -8,6 +8,7 @@ use super::candidate::{Candidate, Found};
 use super::contest::Winner;
 use super::member::Member;
 use super::method::Plan;
+use super::mixture::Mixture;
 use super::objective::Evidence;
 use super::problem::Problem;
 use super::sparse_start::{KERNEL_CHOSEN, POOL, tell};
@@ -312,10 +313,19 @@ impl Fit {
         };
         let Ended { kernel, noise, outcome, evidence, jitter } = ended;
         let (name, found) = (self.kernel.to_string(), vec![outcome.clone()]);
-        let candidate =
-            Candidate { name, kernel: kernel.clone(), noise, outcome, evidence, loo: own, ends: vec![], jitter };
+        let candidate = Candidate {
+            name,
+            problem: 0,
+            kernel: kernel.clone(),
+            noise,
+            outcome,
+            evidence,
+            loo: own,
+            ends: vec![],
+            jitter,
+        };
         let account = Account::new(account::Facts {
-            problem,
+            problems: std::slice::from_ref(problem),
             found: &Found { outcomes: found, candidates: vec![candidate] },
             weights: &[1.0],
             method,
@@ -339,10 +349,10 @@ pub(super) struct Ended {
 }
 
 /// Leave-one-out scores of a sparse process.
-pub(super) fn score<'a>(problem: &'a Problem, posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores<'a>> {
-    let mut scores = Scores::new(problem);
+pub(super) fn score(problem: &Problem, posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores> {
+    let mut scores = Scores::default();
     posterior.leave_one_out(rows, &mut |y, mean, variance| {
-        scores.add(y, std::iter::once((1.0, mean, variance)));
+        scores.add(problem.own(y), &Mixture { parts: vec![problem.part(1.0, mean, variance)] });
     })?;
     Ok(scores)
 }

@@ -2,7 +2,7 @@
 //! each transform, and the likelihood of the target in its own units decides.
 
 use super::link::Link;
-use super::{Fit, Model, Step};
+use super::{Fit, Model, Standardize, Step};
 use crate::data::{Dataset, Split};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -12,12 +12,17 @@ use std::ops::ControlFlow;
 /// The most rows and iterations a choice is made by.
 const ROWS: usize = 400;
 const ITERATIONS: usize = 40;
+/// Fewer rows do not tell how a target is best transformed.
+const FEWEST: usize = 30;
 
 /// What is done to the target before it is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Warp {
-    /// Nothing.
+    /// Nothing; but where one of Yeo and Johnson's powers has a clearly higher evidence, fits of the target so transformed
+    /// compete with a network, and all are weighed together. Other units of the target give the same answer.
     #[default]
+    Beside,
+    /// Nothing.
     None,
     /// What has the highest evidence among nothing, the logarithm, Box and Cox's powers (of positive targets) and Yeo
     /// and Johnson's (of any).
@@ -31,7 +36,7 @@ impl Warp {
     pub(super) fn link(self, fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
         let known = data.noise().is_some() || fit.noise.is_some();
         match self {
-            Self::None | Self::By(Link::Identity) => Ok((Link::Identity, None)),
+            Self::Beside | Self::None | Self::By(Link::Identity) => Ok((Link::Identity, None)),
             Self::By(_) if known => {
                 Err(Error::option("transform", "the noise is known of the target as it is; leave out one of the two"))
             }
@@ -47,17 +52,60 @@ impl Warp {
                 None => Ok((link, None)),
             },
             Self::Auto if known => Ok((Link::Identity, Some("not transformed, for its noise is known".into()))),
-            Self::Auto => choose(fit, data),
+            Self::Auto => {
+                let Some(Choice { link, gain }) = choose(fit, data, Family::All)? else {
+                    return Ok((Link::Identity, None));
+                };
+                let note = match link {
+                    Link::Identity => "target not transformed: no transform has a higher evidence".to_string(),
+                    _ => {
+                        format!("target transformed by {link}: evidence {gain:.1} above that of the target as it is")
+                    }
+                };
+                Ok((link, Some(note)))
+            }
         }
     }
+}
+
+impl Fit {
+    /// The link of fits that compete with those of the target as it is, and what there is to say of it. An expression has no
+    /// rivals, noise that is known is of the target as it is, and few rows cannot tell.
+    pub(super) fn link_beside(&self, data: &Dataset) -> Result<Option<(Link, String)>> {
+        let known = data.noise().is_some() || self.noise.is_some() || self.standardize == Standardize::No;
+        let competes = self.warp == Warp::Beside && self.kernel.is_network() && !self.is_alone();
+        if known || !competes || self.link != Link::Identity || data.n() < FEWEST {
+            return Ok(None);
+        }
+        let choice = choose(self, data, Family::YeoJohnson)?.filter(|c| c.link != Link::Identity);
+        Ok(choice.map(|Choice { link, gain }| {
+            let note = format!("fits of the target transformed by {link} compete: evidence {gain:.1} higher");
+            (link, note)
+        }))
+    }
+}
+
+/// Which transforms are tried.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    /// Yeo and Johnson's powers alone, which follow the units of the target.
+    YeoJohnson,
+    /// These, and for positive targets the logarithm and Box and Cox's.
+    All,
+}
+
+/// What has the highest evidence, by how much above that of the target as it is.
+struct Choice {
+    link: Link,
+    gain: f64,
 }
 
 fn fits(link: Link, y: f64) -> bool {
     link.apply(y).is_finite() && link.log_jacobian(y).is_finite()
 }
 
-/// The link with the highest evidence.
-fn choose(fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
+/// The link with the highest evidence; nothing where there is nothing to see, or someone said to stop.
+fn choose(fit: &Fit, data: &Dataset, family: Family) -> Result<Option<Choice>> {
     let rows = match data.n() {
         n if n > ROWS => Split::random(n, ROWS as f64 / n as f64, fit.seed)?.test,
         n => (0..n).collect(),
@@ -65,15 +113,21 @@ fn choose(fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
     let some = data.select(&rows);
     let mut sorted = data.y().to_vec();
     sorted.sort_by(f64::total_cmp);
-    let at = |share: f64| sorted[(share * (sorted.len() - 1) as f64) as usize];
+    // Between the two nearest values: of −y it is the same from above.
+    let at = |share: f64| {
+        let place = share * (sorted.len() - 1) as f64;
+        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        below + (place - place.floor()) * (above - below)
+    };
     let (centre, width) = (at(0.5), at(0.9) - at(0.1));
     // Nothing to see, or nothing but outliers.
-    if width.is_nan() || width <= 0.0 {
-        return Ok((Link::Identity, None));
+    if !(width > 0.0 && width.is_finite()) {
+        return Ok(None);
     }
-    let yeo_johnson = |power: f64| Link::YeoJohnson { power, centre, width };
+    let reach = sorted.iter().map(|y| ((y - centre) / width).abs()).fold(0.0, f64::max);
+    let yeo_johnson = |power: f64| Link::YeoJohnson { power, centre, width, reach };
     let mut links = vec![Link::Identity];
-    if sorted[0] > 0.0 {
+    if family == Family::All && sorted[0] > 0.0 {
         links.extend([Link::Log, Link::BoxCox { power: 0.5 }]);
     }
     links.extend([0.0, 0.5, 1.5, 2.0].map(yeo_johnson));
@@ -88,17 +142,13 @@ fn choose(fit: &Fit, data: &Dataset) -> Result<(Link, Option<String>)> {
         links.extend(beside);
     }
     if fit.is_interrupted() {
-        return Ok((Link::Identity, None));
+        return Ok(None);
     }
     let won = best(&told);
     // A power is one parameter more.
     let gain = told[won] - told[0];
     let link = if gain > 0.5 * (some.n() as f64).ln() { links[won] } else { Link::Identity };
-    let note = match link {
-        Link::Identity => "target not transformed: no transform has a higher evidence".to_string(),
-        _ => format!("target transformed by {link}: evidence {gain:.1} above that of the target as it is"),
-    };
-    Ok((link, Some(note)))
+    Ok(Some(Choice { link, gain }))
 }
 
 /// The log marginal likelihood of the target in its own units, under a plain kernel.

@@ -28,13 +28,17 @@ impl Tests {
         Self { candidates, rows: vec![] }
     }
 
-    /// What each candidate says of rows it is not shown: of each alone, and of those at the ends.
-    pub fn of(problem: &Problem, candidates: &[Candidate]) -> Self {
+    /// What each candidate says of rows it is not shown: of each alone, and of those at the ends. The problems are of the same
+    /// rows, whose targets were transformed in different ways.
+    pub fn of(problems: &[Problem], candidates: &[Candidate]) -> Self {
         let mut tests = Self::new(candidates.len());
-        tests.add(1.0, problem.targets(), candidates.iter().map(|c| Some(&c.loo)));
-        for (k, block) in problem.ends().iter().enumerate() {
-            let y: Vec<f64> = block.iter().map(|&i| problem.y[i]).collect();
-            tests.add(END, &y, candidates.iter().map(|c| c.ends.get(k).and_then(Option::as_ref)));
+        let all: Vec<Vec<f64>> = problems.iter().map(|p| p.targets().to_vec()).collect();
+        let said = candidates.iter().map(|c| Some((c.problem, &c.loo)));
+        tests.add(1.0, &Targets::of(problems, all), said);
+        for (k, block) in problems[0].ends().iter().enumerate() {
+            let own = |p: &Problem| block.iter().map(|&i| p.y[i]).collect();
+            let ends = Targets::of(problems, problems.iter().map(own).collect());
+            tests.add(END, &ends, candidates.iter().map(|c| Some((c.problem, c.ends.get(k)?.as_ref()?))));
         }
         tests
     }
@@ -47,13 +51,20 @@ impl Tests {
         (0..self.candidates).max_by(|&a, &b| totals[a].total_cmp(&totals[b])).unwrap_or(0)
     }
 
-    /// Adds predictions of the same targets, one list for each candidate; left aside if one of them has none.
-    pub fn add<'a>(&mut self, counts: f64, y: &[f64], predictions: impl Iterator<Item = Option<&'a LeaveOneOut>>) {
-        let Some(all) = predictions.collect::<Option<Vec<&LeaveOneOut>>>() else { return };
-        for (i, y) in y.iter().enumerate() {
-            let density = |c: &&LeaveOneOut| {
-                let (e, v) = (y - c.mean[i], c.variance[i]);
-                -0.5 * (e * e / v + v.ln())
+    /// Adds predictions of the same targets, for each candidate which form of them it predicts, and its list; left aside if
+    /// one of them has none.
+    fn add<'a>(
+        &mut self,
+        counts: f64,
+        targets: &Targets,
+        predictions: impl Iterator<Item = Option<(usize, &'a LeaveOneOut)>>,
+    ) {
+        let Some(all) = predictions.collect::<Option<Vec<_>>>() else { return };
+        for i in 0..targets.forms[0].0.len() {
+            let density = |(form, c): &(usize, &LeaveOneOut)| {
+                let (y, units) = &targets.forms[*form];
+                let (e, v) = (y[i] - c.mean[i], c.variance[i]);
+                -0.5 * (e * e / v + v.ln()) + units[i]
             };
             let own: Vec<f64> = all.iter().map(density).collect();
             let largest = own.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -81,6 +92,22 @@ impl Tests {
             }
             taken.remove(smallest);
         }
+    }
+}
+
+/// The same targets as each of several fits saw them.
+struct Targets {
+    /// The numbers themselves, and what the log density of each gains on the way to the numbers of the first.
+    forms: Vec<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Targets {
+    fn of(problems: &[Problem], all: Vec<Vec<f64>>) -> Self {
+        let first: Vec<f64> = all[0].iter().map(|&z| problems[0].log_unit(z)).collect();
+        let gain =
+            |(p, own): (&Problem, &Vec<f64>)| own.iter().zip(&first).map(|(&z, f)| p.log_unit(z) - f).collect();
+        let gains: Vec<Vec<f64>> = problems.iter().zip(&all).map(gain).collect();
+        Self { forms: all.into_iter().zip(gains).collect() }
     }
 }
 
@@ -118,16 +145,17 @@ mod tests {
         let y: Vec<f64> = (0..100).map(|i| (f64::from(i) * 0.7).sin()).collect();
         let off = |by: f64| loo(y.iter().enumerate().map(|(i, y)| y + by * (i as f64 * 1.3).cos()).collect(), 0.02);
         let (a, b, bad) = (off(0.1), off(-0.1), off(3.0));
+        let plain = Targets { forms: vec![(y.clone(), vec![0.0; 100])] };
         let stack = |most| {
             let mut tests = Tests::new(3);
-            tests.add(1.0, &y, [&a, &b, &bad].into_iter().map(Some));
+            tests.add(1.0, &plain, [&a, &b, &bad].into_iter().map(|l| Some((0, l))));
             tests.weights(most)
         };
         let weights = stack(5);
         assert!((weights[0] - weights[1]).abs() < 0.2 && weights[2] == 0.0, "{weights:?}");
         assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let mut tests = Tests::new(3);
-        tests.add(1.0, &y, [&bad, &b, &off(0.5)].into_iter().map(Some));
+        tests.add(1.0, &plain, [&bad, &b, &off(0.5)].into_iter().map(|l| Some((0, l))));
         assert_eq!(tests.best(), 1);
         let one = stack(1);
         assert_eq!(one.iter().filter(|w| **w > 0.0).count(), 1);

@@ -75,7 +75,7 @@ impl Rows {
         let may = matches!(args.method, MethodArg::Auto | MethodArg::Sparse)
             && choice.missing != Missing::Impute
             && choice.noise.is_none()
-            && args.transform == TransformArg::None;
+            && matches!(args.transform, None | Some(TransformArg::None));
         if may && args.reading.streams(&args.data) {
             let stream = Stream::open(&args.data, &args.reading.options()?, choice, PIECE).map_err(Failure::data)?;
             return Ok(Self::Pieces(stream));
@@ -139,16 +139,17 @@ pub fn run(args: &Args, common: &Common, talk: &Talk) -> Result<(), Failure> {
         fit = fit.standardize(Standardize::No);
     }
     fit = fit.warp(match args.transform {
-        TransformArg::None => Warp::None,
-        TransformArg::Log => Warp::By(Link::Log),
-        TransformArg::Auto => Warp::Auto,
+        None => Warp::Beside,
+        Some(TransformArg::None) => Warp::None,
+        Some(TransformArg::Log) => Warp::By(Link::Log),
+        Some(TransformArg::Auto) => Warp::Auto,
     });
     let plan = rows.plan(&fit)?;
     check_memory(&plan, (n, d), |n| fit.memory(n, d), talk)?;
 
     let task = match args.transform {
-        TransformArg::None => "fit".to_string(),
-        transform => format!("fit, transform {}", transform.name()),
+        None => "fit".to_string(),
+        Some(transform) => format!("fit, transform {}", transform.name()),
     };
     let mut checkpoint = Checkpoint::new(&task, &args.search.kernel, common.seed, restarts, rows.fingerprint(args));
     if let Some(path) = &args.search.resume {
