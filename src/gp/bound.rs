@@ -40,8 +40,9 @@ pub enum Form {
 /// The largest relative error of the bound, as estimated from a few rows, at which the plain form is good enough. On
 /// power_plant with 1000 of its rows as inducing points the estimate is 2e-10 and the error was 2e-12.
 const PLAIN_ERROR: f64 = 1e-9;
-/// Rows and random vectors of that estimate.
-const PROBED: usize = 64;
+/// Rows and random vectors of that estimate. Every row costs m² operations twice. With few of them the estimate is rather too large
+/// than too small: errors that are random grow with the root of their number, and are divided by the number.
+const PROBED: usize = 24;
 const PROBES: usize = 4;
 
 /// K_uu, factorised.
@@ -296,34 +297,44 @@ impl Solution {
     ///
     /// Also completes ∂F/∂σ².
     pub fn adjoints(mut self, basis: &Basis, noise: f64, room: &mut Room, threads: Threads) -> (Adjoints, f64) {
-        let (m, mw) = (basis.m(), &self.white_weights);
-        let Inverse { inverse: mut s, spare } = self.white.into_inverse(Matrix::default(), threads);
-        room.work = spare;
-        let noise_slope = self.noise_slope + 0.5 * (m as f64 - s.trace()) / noise;
-        product::each_column(&mut s, &mut self.excess, threads, |j, column, excess| {
-            for (k, (s, e)) in column.iter_mut().zip(excess).enumerate() {
-                let value = f64::from(u8::from(k == 0)) - *s - mw[j + k] * mw[j];
-                *e = value - *e;
-                // Where the rows need it, it is divided by σ².
-                *s = value / noise;
-            }
-        });
-        let (rows, twice_inducing) = match basis.form {
+        let (m, w) = (basis.m(), &basis.inverse);
+        let mut inducing = self.excess;
+        // From I − B⁻¹ and B − I, in either basis, to what is pulled back; where the rows need it, it is divided by σ².
+        let finish = |s: &mut Matrix, e: &mut Matrix, weights: &[f64]| {
+            product::each_column(s, e, threads, |j, column, excess| {
+                for (k, (s, e)) in column.iter_mut().zip(excess).enumerate() {
+                    let value = *s - weights[j + k] * weights[j];
+                    *e = value - *e;
+                    *s = value / noise;
+                }
+            });
+            s.mirror();
+        };
+        let (rows, trace) = match basis.form {
             Form::Plain => {
-                let mut both = [s, self.excess];
-                product::unwhiten(&basis.inverse, &mut both, &mut room.work, threads);
-                let [mut s, inducing] = both;
-                s.mirror();
-                (s, inducing)
+                // With V the inverse of the factor of B, I − B⁻¹ = I − VᵀV: triangles are enough, and the inverse need not be
+                // found. Errors are of the size of rounding times |L⁻¹|² in both ways.
+                let mut v = self.white.inverse_factor(room.square(m), threads);
+                let (factor, work) = self.white.into_buffers();
+                room.work = work;
+                room.spare.push(factor);
+                let trace: f64 = (0..m).map(|j| dot(&v.column(j)[j..], &v.column(j)[j..])).sum();
+                product::unwhiten(w, &mut inducing, Some(&mut v), &mut room.work, threads);
+                finish(&mut v, &mut inducing, &self.weights);
+                (v, trace)
             }
             Form::White => {
-                s.mirror();
-                let mut inducing = [self.excess];
-                product::unwhiten(&basis.inverse, &mut inducing, &mut room.work, threads);
-                let [inducing] = inducing;
-                (product::times_lower(&s, &basis.inverse, threads), inducing)
+                let Inverse { inverse: mut s, spare } = self.white.into_inverse(Matrix::default(), threads);
+                room.work = spare;
+                let trace = s.trace();
+                s.values_mut().iter_mut().for_each(|v| *v = -*v);
+                (0..m).for_each(|j| s[(j, j)] += 1.0);
+                finish(&mut s, &mut inducing, &self.white_weights);
+                product::unwhiten(w, &mut inducing, None, &mut room.work, threads);
+                (product::times_lower(&s, w, threads), trace)
             }
         };
+        let (noise_slope, twice_inducing) = (self.noise_slope + 0.5 * (m as f64 - trace) / noise, inducing);
         let weights = self.weights.iter().map(|v| v / noise).collect();
         let diagonal = 0.5 * basis.jitter_slope * twice_inducing.trace();
         // In the white basis a chunk's columns and these rows may differ by many orders of magnitude.

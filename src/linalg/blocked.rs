@@ -122,7 +122,7 @@ fn inverse_by<S: Steps>(a: &mut Matrix, tiles: &mut Tiles, b: &[f64], parallel: 
         if wanted > 0 {
             times::<S>(u, cut, c, &half, to.at());
         }
-        product::<S>(a, l, &[[u, u]], cut, c);
+        product::<S>(a, l, &[(Sign::Plus, [u, u])], cut, c);
     });
     (half, whole)
 }
@@ -217,15 +217,22 @@ unsafe fn invert<S: Steps>(l: Place, u: Place, cut: Cut, reciprocals: &[f64], ch
     }
 }
 
-/// The rows of a chunk of Σ U Tᵀ, on and below the diagonal, by way of the tiles of `room`; U and T hold rows from the
+/// What is done with a product of two triangles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sign {
+    Plus,
+    Minus,
+}
+
+/// The rows of a chunk of Σ ± U Tᵀ, on and below the diagonal, by way of the tiles of `room`; U and T hold rows from the
 /// diagonal to the right.
-pub(super) unsafe fn product<S: Steps>(a: Dense, room: Place, pairs: &[[Place; 2]], cut: Cut, chunk: Chunk) {
+pub(super) unsafe fn product<S: Steps>(a: Dense, room: Place, terms: &[(Sign, [Place; 2])], cut: Cut, chunk: Chunk) {
     let own = chunk.tile;
     // SAFETY: as promised by the caller.
     unsafe {
         for j in 0..=own {
-            for (nth, &[u, t], p) in
-                pairs.iter().enumerate().flat_map(|(n, pair)| (own..cut.tiles).map(move |p| (n, pair, p)))
+            for (nth, &(sign, [u, t]), p) in
+                terms.iter().enumerate().flat_map(|(n, term)| (own..cut.tiles).map(move |p| (n, term, p)))
             {
                 let b = t.at().add(cut.tile(p, j));
                 for row in chunk.panels() {
@@ -234,7 +241,11 @@ pub(super) unsafe fn product<S: Steps>(a: Dense, room: Place, pairs: &[[Place; 2
                     for (c, above) in blocks::<S>(cut, own, j, row) {
                         let (from, skip) = from_diagonal::<S>(u, cut, (own, p), row, above);
                         let b = b.add(c * cut.side + skip * S::LANES);
-                        S::add_product(to.from::<S>(c).below(above), start, from, b, len.saturating_sub(skip));
+                        let (to, len) = (to.from::<S>(c).below(above), len.saturating_sub(skip));
+                        match sign {
+                            Sign::Plus => S::add_product(to, start, from, b, len),
+                            Sign::Minus => S::take_product(to, start, from, b, len),
+                        }
                     }
                 }
             }

@@ -137,29 +137,42 @@ pub fn whiten(w: &Matrix, a: &mut Matrix, room: &mut Matrix, threads: Threads) {
     }
 }
 
-/// S ← Wᵀ S W for each S, with a lower triangular W; S is symmetric, and of it the lower triangle is read and written; the
-/// upper one may be written. `room` is room to work in.
-pub fn unwhiten(w: &Matrix, list: &mut [Matrix], room: &mut Matrix, threads: Threads) {
+/// S ← Wᵀ S W, with a lower triangular W; S is symmetric, and of it the lower triangle is read and written; the upper one may
+/// be written. And V ← Wᵀ (I − VᵀV) W for a lower triangular V, where there is one. `room` is room to work in.
+pub fn unwhiten(w: &Matrix, s: &mut Matrix, v: Option<&mut Matrix>, room: &mut Matrix, threads: Threads) {
     #[cfg(target_arch = "x86_64")]
     if let Some(level) = super::level::Level::of(w.rows()) {
-        return super::sandwich::unwhiten(level, w, list, room, threads_for(threads, w) != Par::Seq);
+        return super::sandwich::unwhiten(level, w, s, v, room, threads_for(threads, w) != Par::Seq);
     }
+    unwhiten_one(w, s, room, threads);
+    if let Some(v) = v {
+        let mut between = Matrix::default();
+        gram(&mut between, v, threads);
+        for j in 0..w.rows() {
+            between.column_mut(j).iter_mut().for_each(|e| *e = -*e);
+            between[(j, j)] += 1.0;
+        }
+        unwhiten_one(w, &mut between, room, threads);
+        *v = between;
+    }
+}
+
+/// By the library.
+fn unwhiten_one(w: &Matrix, s: &mut Matrix, t: &mut Matrix, threads: Threads) {
     let (n, par) = (w.rows(), threads_for(threads, w));
-    let (w, t) = (w.view(), room);
+    let w = w.view();
     t.reshape(n, n);
-    for s in list {
-        s.mirror();
-        // T = S W, of which Wᵀ S W needs the lower triangle only.
-        for (j, width) in panels(n) {
-            let to = t.view_mut().submatrix_mut(j, j, n - j, width);
-            let s = s.view().submatrix(j, j, n - j, n - j);
-            matmul(to, Accum::Replace, s, w.submatrix(j, j, n - j, width), 1.0, par);
-        }
-        for (i, height) in panels(n) {
-            let to = s.view_mut().submatrix_mut(i, 0, height, i + height);
-            let below = t.view().submatrix(i, 0, n - i, i + height);
-            matmul(to, Accum::Replace, w.submatrix(i, i, n - i, height).transpose(), below, 1.0, par);
-        }
+    s.mirror();
+    // T = S W, of which Wᵀ S W needs the lower triangle only.
+    for (j, width) in panels(n) {
+        let to = t.view_mut().submatrix_mut(j, j, n - j, width);
+        let s = s.view().submatrix(j, j, n - j, n - j);
+        matmul(to, Accum::Replace, s, w.submatrix(j, j, n - j, width), 1.0, par);
+    }
+    for (i, height) in panels(n) {
+        let to = s.view_mut().submatrix_mut(i, 0, height, i + height);
+        let below = t.view().submatrix(i, 0, n - i, i + height);
+        matmul(to, Accum::Replace, w.submatrix(i, i, n - i, height).transpose(), below, 1.0, par);
     }
 }
 
@@ -325,14 +338,20 @@ mod tests {
             lower_agree(&whitened, &white, "whiten");
             let back = product(&product(&transpose(&w), &symmetric), &w);
             let two = |t| {
-                let mut list = [spd.clone(), half.clone()];
-                unwhiten(&w, &mut list, &mut Matrix::zeros(2, 2), t);
+                let mut list = [half.clone(), inverse.clone()];
+                let [s, v] = &mut list;
+                unwhiten(&w, s, Some(v), &mut Matrix::zeros(2, 2), t);
                 list
             };
             let [first, second] = [0, 1].map(|k| both(&|t| two(t)[k].clone()));
-            lower_agree(&second, &back, "unwhiten");
-            let back = product(&product(&transpose(&w), &spd), &w);
-            lower_agree(&first, &back, "unwhiten the first of two");
+            lower_agree(&first, &back, "unwhiten");
+            let square = product(&transpose(&inverse), &inverse);
+            let between = Matrix::from_fn(n, n, |i, j| f64::from(i == j) - square[(i, j)]);
+            let back = product(&product(&transpose(&w), &between), &w);
+            lower_agree(&second, &back, "unwhiten by a triangle");
+            let mut alone = half.clone();
+            unwhiten_one(&w, &mut alone, &mut Matrix::zeros(2, 2), Threads::All);
+            lower_agree(&alone, &first, "unwhiten by the library");
             let vectors: Vec<Vec<f64>> = (0..3).map(|k| (0..n).map(|i| a[(i, k % n)]).collect()).collect();
             let turned = lower_transposed_times(&w, &vectors, Threads::All);
             let forms = quadratic_forms(&half, &vectors, Threads::All);

@@ -3,9 +3,10 @@
 //!
 //! With C the lower triangle of the matrix between, its diagonal halved, that is C + Cᵀ, and the result is X + Xᵀ. Products of
 //! triangles alone are left, as many operations as with all of the matrix, of which half would have to be packed by transposing.
+//! Where the matrix between is I − VᵀV, with V a triangle too, the result is WᵀW − (V W)ᵀ(V W), and VᵀV need not be found first.
 
 use super::Matrix;
-use super::blocked::product;
+use super::blocked::{Sign, product};
 use super::level::{Level, at};
 use super::pack::{
     Dense, blocks, each, from_diagonal, half_chunk, halve, pack_chunk, pack_transposed, panel, unpack_chunk,
@@ -45,27 +46,50 @@ fn whiten_by<S: Steps>(cut: Cut, w: &Matrix, a: &mut Matrix, memory: &mut Matrix
     *memory = room.into_memory();
 }
 
-/// S ← Wᵀ S W, the lower triangles, for each S.
-pub(super) fn unwhiten(level: Level, w: &Matrix, list: &mut [Matrix], memory: &mut Matrix, parallel: bool) {
-    at!(level, S => unwhiten_by::<S>(check(level, w, w), w, list, memory, parallel));
+/// S ← Wᵀ S W, the lower triangles; and V ← Wᵀ (I − VᵀV) W for a lower triangular V, where there is one.
+pub(super) fn unwhiten(
+    level: Level,
+    w: &Matrix,
+    s: &mut Matrix,
+    v: Option<&mut Matrix>,
+    memory: &mut Matrix,
+    parallel: bool,
+) {
+    at!(level, S => unwhiten_by::<S>(check(level, w, s), w, s, v, memory, parallel));
 }
 
-fn unwhiten_by<S: Steps>(cut: Cut, w: &Matrix, list: &mut [Matrix], memory: &mut Matrix, parallel: bool) {
+fn unwhiten_by<S: Steps>(
+    cut: Cut,
+    w: &Matrix,
+    s: &mut Matrix,
+    v: Option<&mut Matrix>,
+    memory: &mut Matrix,
+    parallel: bool,
+) {
     let mut room = Tiles::with_room(cut, 3 * cut.triangle(), std::mem::take(memory));
     let first = room.first();
-    // X takes the place of C once T = U Cᵀ is there.
+    // The result takes the place of C or V once T is there.
     let [u, t, half] = [0, 1, 2].map(|k| first.after(k * cut.triangle()));
-    let (w, chunks) = (Dense::read(w), cut.chunks(0));
-    // SAFETY: sizes are checked, and a level means that there are the instructions; chunks write rows of their own.
-    unsafe { each(parallel, &chunks, |c| (c.tile..cut.tiles).for_each(|k| pack_transposed::<S>(w, u, cut, k, c))) };
-    for s in list {
-        assert!(s.rows() == cut.n && s.columns() == cut.n, "{} rows by {}", s.rows(), s.columns());
-        let s = Dense::of(s);
-        // SAFETY: as above; what others have written is read once all of it is there.
-        unsafe {
-            each(parallel, &chunks, |c| half_chunk::<S>(s, half, cut, c));
+    let (w, s, chunks) = (Dense::read(w), Dense::of(s), cut.chunks(0));
+    // SAFETY: sizes are checked, and a level means that there are the instructions; chunks write rows of their own, and what
+    // others have written is read once all of it is there.
+    unsafe {
+        each(parallel, &chunks, |c| {
+            (c.tile..cut.tiles).for_each(|k| pack_transposed::<S>(w, u, cut, k, c));
+            half_chunk::<S>(s, half, cut, c);
+        });
+        // T = U Cᵀ
+        each(parallel, &chunks, |c| upper_times::<S>(u, half, t, cut, c));
+        let terms = [(Sign::Plus, [u, t]), (Sign::Plus, [t, u])];
+        each(parallel, &chunks, |c| product::<S>(s, half, &terms, cut, c));
+        if let Some(v) = v {
+            assert!(v.rows() == cut.n && v.columns() == cut.n, "{} rows by {}", v.rows(), v.columns());
+            let v = Dense::of(v);
+            each(parallel, &chunks, |c| (0..=c.tile).for_each(|k| pack_chunk::<S>(v, half, cut, k, c)));
+            // T = U Vᵀ
             each(parallel, &chunks, |c| upper_times::<S>(u, half, t, cut, c));
-            each(parallel, &chunks, |c| product::<S>(s, half, &[[u, t], [t, u]], cut, c));
+            let terms = [(Sign::Plus, [u, u]), (Sign::Minus, [t, t])];
+            each(parallel, &chunks, |c| product::<S>(v, half, &terms, cut, c));
         }
     }
     *memory = room.into_memory();
