@@ -15,15 +15,15 @@ const MOST_CURVES: usize = 20;
 /// The most iterations of a rival below [`LARGE`]: the slowest ones predict no better after more.
 const RIVAL_STEPS: usize = 60;
 
+/// The most iterations of the asked kernel on a transformed target, where it goes on from another fit.
+const STEPS_AGAIN: usize = 100;
+
 /// A start whose log evidence is lower by this much than that of another start of the same kernel is stuck, and left out.
 const STUCK: f64 = 20.0;
 
-/// What competes with the asked kernel: a kernel, and which of the problems it is fitted to.
-type Rival<'a> = (&'a Kernel, usize);
-
 impl Fit {
-    /// Where each restart of the asked kernel and of its rivals ended. The asked kernel is fitted to the first of the problems;
-    /// on the others, which are of the same rows with other targets, it is a rival like the rest, from a single start.
+    /// Where each restart of the asked kernel and of its rivals ended. The asked kernel is fitted to the first of the problems.
+    /// The others are of the same rows with other targets; there it goes on from where it did best, among the same rivals.
     pub(super) fn search(
         &self,
         problems: &[Problem],
@@ -36,17 +36,20 @@ impl Fit {
         found.candidates.retain(|c| c.evidence >= highest - STUCK);
         let default = if self.kernel.is_network() { rivals(n, d) } else { vec![] };
         let list = self.rivals.as_ref().unwrap_or(&default);
+        let (small, alone) = (n < LARGE, Fit { resume: vec![], ..self.clone() });
+        let plain = if small { alone.clone().at_most(RIVAL_STEPS) } else { alone.clone() };
+        let best = &found.candidates[0];
+        let again = Fit { first_noise: Some(best.noise), ..alone.at_most(STEPS_AGAIN) };
         // What takes longest comes first.
-        let again = (1..problems.len()).map(|p| (&self.kernel, p));
-        let all: Vec<Rival> =
-            again.chain((0..problems.len()).flat_map(|p| list.iter().map(move |k| (k, p)))).collect();
-        let small = n < LARGE;
-        let alone = Fit { resume: vec![], ..self.clone() };
-        let one = |&(kernel, p): &Rival| -> Result<Vec<Candidate>> {
-            let plain = small && kernel != &self.kernel;
-            let fit = if plain { alone.clone().at_most(RIVAL_STEPS) } else { alone.clone() };
+        let first = (1..problems.len()).map(|p| (&again, &best.kernel, p));
+        let rest = (0..problems.len()).flat_map(|p| list.iter().map(move |k| (k, p)));
+        let all: Vec<(&Fit, &Kernel, usize)> = first.chain(rest.map(|(k, p)| (&plain, k, p))).collect();
+        let one = |&(fit, kernel, p): &(&Fit, &Kernel, usize)| -> Result<Vec<Candidate>> {
             let ended = fit.search_one(kernel, 1, &problems[p], clock, &|_: Step| ControlFlow::Continue(()))?;
-            Ok(ended.candidates.into_iter().map(|c| Candidate { problem: p, ..c }).collect())
+            // By the name of what was asked for, not with the values it went on from.
+            let name = if kernel == &best.kernel { &best.name } else { &kernel.to_string() };
+            let of = |c: Candidate| Candidate { name: name.clone(), problem: p, ..c };
+            Ok(ended.candidates.into_iter().map(of).collect())
         };
         // Small ones side by side, each on a thread of its own.
         let others: Vec<Result<Vec<Candidate>>> = match small {
