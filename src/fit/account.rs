@@ -202,7 +202,7 @@ impl LooAccount {
     pub(super) fn new(problems: &[Problem], found: &Found, weights: &[f64]) -> Self {
         let mut scores = Scores::default();
         let part = |i: usize| {
-            move |(c, &w): (&Candidate, &f64)| problems[c.problem].part(w, c.loo.mean[i], c.loo.variance[i])
+            move |(c, &w): (&Candidate, &f64)| problems[c.problem].part(w, c.loo.mean[i], c.loo.variance[i], c.noise)
         };
         for (i, &z) in problems[0].targets().iter().enumerate() {
             let taken = found.candidates.iter().zip(weights).filter(|(_, w)| **w > 0.0);

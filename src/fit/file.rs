@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The version this build writes.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 const MAGIC: &str = "covary model";
 
-/// Version 4: everything a model is, on standardised data.
+/// Versions 4 and 5: everything a model is, on standardised data. In version 5 transforms may have a reach.
 #[derive(Serialize, Deserialize)]
 struct Body {
     encoding: Encoding,

@@ -116,13 +116,10 @@ impl Link {
         }
     }
 
-    /// What is expected of the target in its own units: the mean, for Yeo and Johnson's over no wider a distribution than the
-    /// target's own. Where anything may happen, the mean is that of the longer tail, which nobody knows.
-    pub fn expected(self, mean: f64, variance: f64) -> f64 {
-        match self {
-            Self::YeoJohnson { .. } => self.moments(mean, variance.min(OWN_VARIANCE)).0,
-            _ => self.moments(mean, variance).0,
-        }
+    /// What variance the mean in the target's units is taken over: all of it, but for Yeo and Johnson's that of the noise alone.
+    /// Where f itself may be anything, the mean over f would be that of the longer tail, which nobody knows.
+    pub fn mean_over(self, variance: f64, noise: f64) -> f64 {
+        if matches!(self, Self::YeoJohnson { .. }) { noise } else { variance }
     }
 
     /// The end of an interval: z standard deviations above the mean, in the target's units.
@@ -196,9 +193,6 @@ impl Link {
 /// Nodes of the quadrature on each side, and the distance between them in standard deviations.
 const STEPS: i32 = 40;
 const STEP: f64 = 0.2;
-/// The variance of a normal distribution whose tenth and ninetieth percentiles are one apart: in the units of Yeo and Johnson's
-/// powers, about that of the targets.
-const OWN_VARIANCE: f64 = 0.152;
 /// Parts of the integral of a score on each side of the value.
 const PARTS: i32 = 200;
 

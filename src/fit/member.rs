@@ -89,6 +89,11 @@ impl Member {
         &self.scaling
     }
 
+    /// The variance of the noise of the linked target.
+    pub(super) fn noise(&self) -> f64 {
+        self.scaling.variance(self.noise)
+    }
+
     /// Means and variances of the linked target, where it is normal.
     pub(super) fn predict(&self, points: &Points) -> Result<Prediction> {
         let mut p = self.process.predict(&self.scaling.points(points)?)?;
@@ -99,13 +104,14 @@ impl Member {
 
     /// Means of the target itself, without variances where they are not needed.
     pub(super) fn mean(&self, points: &Points) -> Result<Vec<f64>> {
-        if self.link != Link::Identity {
+        if matches!(self.link, Link::Log | Link::BoxCox { .. }) {
             // The mean of an exponential needs the variance.
             let p = self.predict(points)?;
-            return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.expected(m, v)).collect());
+            return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect());
         }
-        let mean = self.process.mean(&self.scaling.points(points)?)?;
-        Ok(mean.into_iter().zip(points.column(0)).map(|(m, &x)| self.scaling.mean(m) + self.levels.at(x)).collect())
+        let (mean, noise) = (self.process.mean(&self.scaling.points(points)?)?, self.noise());
+        let own = |(m, &x): (f64, &f64)| self.link.moments(self.scaling.mean(m) + self.levels.at(x), noise).0;
+        Ok(mean.into_iter().zip(points.column(0)).map(own).collect())
     }
 
     /// Takes in more observations; the noise of new rows is the common one.

@@ -14,16 +14,17 @@ pub struct Part {
     pub mean: f64,
     /// The variance under the link.
     pub variance: f64,
-    /// By what the variance was multiplied, where tests have shown it too small. The mean does not follow: a wider
-    /// distribution of a logarithm has a higher mean, but is no reason to expect more.
-    pub wider: f64,
+    /// The variance under the link that the mean in the target's units is taken over; see [`Link::mean_over`]. Not what was
+    /// added where tests have shown the variance too small: a wider distribution of a logarithm has a higher mean, but is no
+    /// reason to expect more.
+    pub mean_over: f64,
 }
 
 impl Part {
     /// Mean and variance in the target's units.
     fn moments(&self) -> (f64, f64) {
         let variance = self.link.moments(self.mean, self.variance).1;
-        (self.link.expected(self.mean, self.variance / self.wider), variance)
+        (self.link.moments(self.mean, self.mean_over).0, variance)
     }
 }
 
@@ -107,8 +108,8 @@ mod tests {
     use super::*;
 
     fn two() -> Mixture {
-        let one = Part { weight: 0.3, link: Link::Identity, mean: 2.0, variance: 0.25, wider: 1.0 };
-        Mixture { parts: vec![one, Part { weight: 0.7, link: Link::Log, mean: 1.0, variance: 0.04, wider: 1.0 }] }
+        let one = Part { weight: 0.3, link: Link::Identity, mean: 2.0, variance: 0.25, mean_over: 0.25 };
+        Mixture { parts: vec![one, Part { weight: 0.7, link: Link::Log, mean: 1.0, variance: 0.04, mean_over: 0.04 }] }
     }
 
     /// Mass, moments, quantiles and scores are integrals of the density, by the midpoint rule.
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn one_part_is_the_plain_distribution() {
-        let part = Part { weight: 1.0, link: Link::Log, mean: 1.0, variance: 0.09, wider: 1.0 };
+        let part = Part { weight: 1.0, link: Link::Log, mean: 1.0, variance: 0.09, mean_over: 0.09 };
         let m = Mixture { parts: vec![part] };
         let direct = Link::Log.quantile(1.0, 0.09, normal::quantile(0.9));
         assert!((m.quantile(0.9) / direct - 1.0).abs() < 1e-12);

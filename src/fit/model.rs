@@ -181,15 +181,19 @@ impl Model {
         let shares = self.shares(points)?;
         for (member, shares) in self.members.iter().zip(&shares) {
             let (link, p) = (member.link, member.predict(points)?);
-            let wider = self.widening * self.widening;
+            let (wider, noise) = (self.widening * self.widening, member.noise());
             for i in 0..points.n() {
                 let (weight, mean) = (shares[i], p.mean[i]);
                 if weight == 0.0 {
                     // Its prior has overflowed, and so has its mean.
                     continue;
                 }
-                f[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_f[i], wider });
-                y[i].parts.push(Part { weight, link, mean, variance: wider * p.variance_y[i], wider });
+                let part = |variance: f64, noise: f64| {
+                    let mean_over = link.mean_over(variance, noise);
+                    Part { weight, link, mean, variance: wider * variance, mean_over }
+                };
+                f[i].parts.push(part(p.variance_f[i], 0.0));
+                y[i].parts.push(part(p.variance_y[i], noise));
             }
         }
         Ok((f, y))

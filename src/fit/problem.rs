@@ -170,10 +170,11 @@ impl Problem {
         self.link.undo(self.scaling.mean(z))
     }
 
-    /// What is said of a target in its own units: a weight, and mean and variance as the fit has them.
-    pub fn part(&self, weight: f64, mean: f64, variance: f64) -> Part {
-        let (mean, variance) = (self.scaling.mean(mean), self.scaling.variance(variance));
-        Part { weight, link: self.link, mean, variance, wider: 1.0 }
+    /// What is said of a target in its own units: a weight, and mean, variance and noise variance as the fit has them.
+    pub fn part(&self, weight: f64, mean: f64, variance: f64, noise: f64) -> Part {
+        let [variance, noise] = [variance, noise].map(|v| self.scaling.variance(v));
+        let (link, mean) = (self.link, self.scaling.mean(mean));
+        Part { weight, link, mean, variance, mean_over: link.mean_over(variance, noise) }
     }
 
     /// What the log density of a target gains on the way from standardised numbers to its own units.

@@ -352,7 +352,7 @@ pub(super) struct Ended {
 pub(super) fn score(problem: &Problem, posterior: &SparsePosterior, rows: &dyn Rows) -> Result<Scores> {
     let mut scores = Scores::default();
     posterior.leave_one_out(rows, &mut |y, mean, variance| {
-        scores.add(problem.own(y), &Mixture { parts: vec![problem.part(1.0, mean, variance)] });
+        scores.add(problem.own(y), &Mixture { parts: vec![problem.part(1.0, mean, variance, posterior.noise())] });
     })?;
     Ok(scores)
 }

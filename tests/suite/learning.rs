@@ -300,6 +300,67 @@ fn a_transform_follows_the_units_of_the_target() {
     }
 }
 
+/// Rows of two inputs whose target is multiplied by noise: its logarithm is as smooth as it gets.
+fn skewed(n: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let mut rng = rng(9);
+    let rows: Vec<Vec<f64>> = (0..n).map(|_| vec![rng.random_range(-2.0..2.0), rng.random_range(0.0..3.0)]).collect();
+    let y = rows.iter().map(|r| ((1.5 * r[0]).sin() + r[1] + 0.4 * (rng.random::<f64>() - 0.5)).exp()).collect();
+    (rows, y)
+}
+
+/// By default the target as it is and a power of it are fitted and weighed together, and other units or the mirror image of the
+/// target give the same answer.
+#[test]
+fn a_transform_competes_where_the_evidence_favours_it() {
+    let (rows, y) = skewed(130);
+    let data = |rows: &[Vec<f64>], y: Vec<f64>| Dataset::new(Points::from_rows(rows).unwrap(), y).unwrap();
+    let (train, test) = (data(&rows[..90], y[..90].to_vec()), Points::from_rows(&rows[90..]).unwrap());
+    let both = fit().run(&train).unwrap();
+    let links: Vec<Link> = both.account().candidates.iter().map(|c| c.transform).collect();
+    assert!(links.contains(&Link::Identity) && links.iter().any(|l| matches!(l, Link::YeoJohnson { .. })), "{links:?}");
+    assert!(both.account().notes.iter().any(|n| n.contains("compete")), "{:?}", both.account().notes);
+    let density = |m: &Model| -> f64 {
+        m.distribution(&test).unwrap().iter().zip(&y[90..]).map(|(said, &y)| said.log_density(y)).sum::<f64>() / 40.0
+    };
+    let plain = fit().warp(Warp::None).run(&train).unwrap();
+    assert!(plain.members().iter().all(|m| m.link() == Link::Identity));
+    let (with, without) = (density(&both), density(&plain));
+    assert!(with > without + 0.1, "{with} {without}");
+    // What is said of rows left out is what the account says: in the target's own units.
+    let told = both.account().loo.log_density;
+    assert!((told - with).abs() < 0.4, "{told} {with}");
+
+    let p = both.predict(&test).unwrap();
+    let quick = both.mean(&test).unwrap();
+    for (a, b) in p.mean.iter().zip(&quick) {
+        assert!((a - b).abs() <= 1e-9 * a.abs().max(1.0), "{a} {b}");
+    }
+    for (scale, shift) in [(3e3, -40.0), (-0.02, 7.0)] {
+        let other = fit().run(&data(&rows[..90], y[..90].iter().map(|v| scale * v + shift).collect())).unwrap();
+        let q = other.predict(&test).unwrap();
+        for i in 0..40 {
+            let moved = scale * p.mean[i] + shift;
+            assert!((q.mean[i] - moved).abs() <= 1e-6 * scale.abs() * p.variance_y[i].sqrt(), "{i}: {} {moved}", q.mean[i]);
+            assert!((q.variance_y[i] / (scale * scale * p.variance_y[i]) - 1.0).abs() <= 1e-6);
+        }
+    }
+    let again = Model::from_bytes(&both.to_bytes().unwrap(), "m".as_ref()).unwrap();
+    assert_eq!(again.predict(&test).unwrap(), p);
+}
+
+/// An expression that was asked for, known noise and very few rows are left as they are.
+#[test]
+fn a_transform_does_not_compete_unasked_elsewhere() {
+    let (rows, y) = skewed(60);
+    let data = |n: usize| Dataset::new(Points::from_rows(&rows[..n]).unwrap(), y[..n].to_vec()).unwrap();
+    let known = data(60).with_noise(vec![0.01; 60]).unwrap();
+    let expression = Fit::new(Kernel::rbf()).restarts(1);
+    for model in [expression.run(&data(60)), fit().run(&known), fit().run(&data(20)), fit().rivals(vec![]).run(&data(60))] {
+        let model = model.unwrap();
+        assert!(model.account().candidates.iter().all(|c| c.transform == Link::Identity), "{:?}", model.account());
+    }
+}
+
 #[test]
 fn transforms_that_cannot_be_are_refused() {
     let fit = Fit::new(Kernel::rbf()).restarts(1);
