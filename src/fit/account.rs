@@ -21,7 +21,7 @@ pub struct Account {
     pub columns: Vec<String>,
     /// The kernel with its fitted values, on standardised data, as text.
     pub kernel: String,
-    /// Log marginal likelihood of the standardised target.
+    /// Log marginal likelihood of the standardised target, as the heaviest member has it: transformed, if that is.
     pub log_marginal_likelihood: f64,
     /// Standard deviation of the noise, in the target's units.
     pub noise_sd: f64,
@@ -90,7 +90,7 @@ pub struct CandidateAccount {
     pub transform: Link,
     /// Its share in the predictions; 0 if it was not taken.
     pub weight: f64,
-    /// Log marginal likelihood of the standardised target.
+    /// Log marginal likelihood of the standardised target under that transform; not to be compared with that under another.
     pub log_marginal_likelihood: f64,
     /// Mean leave-one-out log density, in the target's units.
     pub loo_log_density: f64,

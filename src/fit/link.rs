@@ -118,7 +118,7 @@ impl Link {
 
     /// What variance the mean in the target's units is taken over: all of it, but for Yeo and Johnson's that of the noise alone.
     /// Where f itself may be anything, the mean over f would be that of the longer tail, which nobody knows.
-    pub fn mean_over(self, variance: f64, noise: f64) -> f64 {
+    pub(crate) fn mean_over(self, variance: f64, noise: f64) -> f64 {
         if matches!(self, Self::YeoJohnson { .. }) { noise } else { variance }
     }
 

@@ -179,7 +179,9 @@ impl Fit {
 
     /// Bytes that fitting n rows of d columns by the exact method takes, and what decides it.
     pub fn memory(&self, n: usize, d: usize) -> usize {
-        let beside = if n >= LARGE { 1 } else { self.restarts.min(rayon::current_num_threads()) };
+        // Starts go side by side, and so do the rivals of a network.
+        let most = if self.kernel.is_network() && !self.is_alone() { usize::MAX } else { self.restarts };
+        let beside = if n >= LARGE { 1 } else { most.min(rayon::current_num_threads()) };
         Exact::memory(n) * beside + 8 * n * (d + 4)
     }
 }

@@ -14,7 +14,7 @@ pub struct Part {
     pub mean: f64,
     /// The variance under the link.
     pub variance: f64,
-    /// The variance under the link that the mean in the target's units is taken over; see [`Link::mean_over`]. Not what was
+    /// The variance under the link that the mean in the target's units is taken over: all of it, but for Yeo and Johnson's powers that of the noise alone. Not what was
     /// added where tests have shown the variance too small: a wider distribution of a logarithm has a higher mean, but is no
     /// reason to expect more.
     pub mean_over: f64,
@@ -109,7 +109,9 @@ mod tests {
 
     fn two() -> Mixture {
         let one = Part { weight: 0.3, link: Link::Identity, mean: 2.0, variance: 0.25, mean_over: 0.25 };
-        Mixture { parts: vec![one, Part { weight: 0.7, link: Link::Log, mean: 1.0, variance: 0.04, mean_over: 0.04 }] }
+        Mixture {
+            parts: vec![one, Part { weight: 0.7, link: Link::Log, mean: 1.0, variance: 0.04, mean_over: 0.04 }],
+        }
     }
 
     /// Mass, moments, quantiles and scores are integrals of the density, by the midpoint rule.

@@ -206,13 +206,17 @@ impl Fit {
         }
         let mut problem = self.problem(data)?;
         problem.notes.extend(plan.note());
+        let mut found = self.search_asked(&problem, clock, &observer)?;
         let mut problems = vec![problem];
-        if let Some((link, note)) = self.link_beside(data)? {
-            let linked = Fit { link, ..self.clone() }.problem(&link.of(data)?)?;
-            problems[0].notes.push(note);
+        let beside = self.problem_beside(data, &found, clock);
+        let note = beside.map(|(linked, note)| {
             problems.push(linked);
+            note
+        });
+        self.add_rivals(&problems, clock, &mut found);
+        if found.candidates.iter().any(|c| c.problem > 0) {
+            problems[0].notes.extend(note);
         }
-        let found = self.search(&problems, clock, &observer)?;
         let weights = weigh::Tests::of(&problems, &found.candidates).weights(self.members);
         self.model(&problems, &found, &weights, clock)
     }

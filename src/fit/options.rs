@@ -154,8 +154,8 @@ impl Fit {
         self
     }
 
-    /// What is done to the target before it is fitted; nothing, unless asked for. Predictions come back in the target's
-    /// own units.
+    /// What is done to the target before it is fitted; by default nothing, but fits of a transformed target may compete with a
+    /// network ([`Warp::Beside`]). Predictions come back in the target's own units.
     ///
     /// ```
     /// use covary::fit::{Link, Warp};

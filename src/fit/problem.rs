@@ -233,7 +233,7 @@ fn rounded(x: &Points) -> Result<Points> {
 }
 
 /// Rows by their inputs, then their targets, then their noise: the order in the file does not matter.
-fn order(data: &Dataset) -> Vec<usize> {
+pub(super) fn order(data: &Dataset) -> Vec<usize> {
     let mut rows: Vec<usize> = (0..data.n()).collect();
     let noise = |i: usize| data.noise().map_or(0.0, |v| v[i]);
     rows.sort_by(|&a, &b| {

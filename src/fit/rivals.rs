@@ -22,32 +22,38 @@ const STEPS_AGAIN: usize = 100;
 const STUCK: f64 = 20.0;
 
 impl Fit {
-    /// Where each restart of the asked kernel and of its rivals ended. The asked kernel is fitted to the first of the problems.
-    /// The others are of the same rows with other targets; there it goes on from where it did best, among the same rivals.
-    pub(super) fn search(
+    /// Where each restart of the asked kernel ended, but for those that are stuck.
+    pub(super) fn search_asked(
         &self,
-        problems: &[Problem],
+        problem: &Problem,
         clock: Instant,
         observer: &(impl Fn(Step) -> ControlFlow<()> + Sync),
     ) -> Result<Found> {
-        let (n, d) = (problems[0].n(), problems[0].d());
-        let mut found = self.search_one(&self.kernel, self.restarts, &problems[0], clock, observer)?;
+        let mut found = self.search_one(&self.kernel, self.restarts, problem, clock, observer)?;
         let highest = found.candidates.iter().map(|c| c.evidence).fold(f64::NEG_INFINITY, f64::max);
         found.candidates.retain(|c| c.evidence >= highest - STUCK);
+        Ok(found)
+    }
+
+    /// Adds where the rivals of the asked kernel ended. The problems are of the same rows, the first of the target as it was asked
+    /// for; on the others the asked kernel goes on from where it did best, as one more rival.
+    pub(super) fn add_rivals(&self, problems: &[Problem], clock: Instant, found: &mut Found) {
+        let (n, d) = (problems[0].n(), problems[0].d());
         let default = if self.kernel.is_network() { rivals(n, d) } else { vec![] };
         let list = self.rivals.as_ref().unwrap_or(&default);
         let (small, alone) = (n < LARGE, Fit { resume: vec![], ..self.clone() });
         let plain = if small { alone.clone().at_most(RIVAL_STEPS) } else { alone.clone() };
-        let best = &found.candidates[0];
-        let again = Fit { first_noise: Some(best.noise), ..alone.at_most(STEPS_AGAIN) };
+        let best = found.candidates.first();
+        let again = Fit { first_noise: best.map(|b| b.noise), ..alone.at_most(STEPS_AGAIN) };
         // What takes longest comes first.
-        let first = (1..problems.len()).map(|p| (&again, &best.kernel, p));
+        let first = best.into_iter().flat_map(|b| (1..problems.len()).map(move |p| (&b.kernel, p)));
         let rest = (0..problems.len()).flat_map(|p| list.iter().map(move |k| (k, p)));
+        let first = first.map(|(k, p)| (&again, k, p));
         let all: Vec<(&Fit, &Kernel, usize)> = first.chain(rest.map(|(k, p)| (&plain, k, p))).collect();
         let one = |&(fit, kernel, p): &(&Fit, &Kernel, usize)| -> Result<Vec<Candidate>> {
             let ended = fit.search_one(kernel, 1, &problems[p], clock, &|_: Step| ControlFlow::Continue(()))?;
             // By the name of what was asked for, not with the values it went on from.
-            let name = if kernel == &best.kernel { &best.name } else { &kernel.to_string() };
+            let name = best.filter(|b| kernel == &b.kernel).map_or_else(|| kernel.to_string(), |b| b.name.clone());
             let of = |c: Candidate| Candidate { name: name.clone(), problem: p, ..c };
             Ok(ended.candidates.into_iter().map(of).collect())
         };
@@ -58,7 +64,6 @@ impl Fit {
         };
         // A rival that fails is no reason to fail.
         found.candidates.extend(others.into_iter().flatten().flatten());
-        Ok(found)
     }
 }
 

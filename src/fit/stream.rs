@@ -38,7 +38,7 @@ impl Fit {
         observer: impl Fn(Step) -> ControlFlow<()> + Sync,
     ) -> Result<Model> {
         let clock = Instant::now();
-        if self.warp != Warp::None {
+        if matches!(self.warp, Warp::Auto | Warp::By(_)) {
             let error = Error::option("transform", "a table that stays in its file is fitted as it is");
             return Err(error.with_hint("read it into memory, or transform its target in the file"));
         }

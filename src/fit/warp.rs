@@ -1,25 +1,33 @@
 //! What is done to a table's target before it is fitted, chosen by evidence: a plain kernel is fitted to some rows under
 //! each transform, and the likelihood of the target in its own units decides.
 
+use super::candidate::Found;
 use super::link::Link;
+use super::problem::{Problem, order};
 use super::{Fit, Model, Standardize, Step};
 use crate::data::{Dataset, Split};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::optim::Stop;
 use rayon::prelude::*;
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 /// The most rows and iterations a choice is made by.
 const ROWS: usize = 400;
 const ITERATIONS: usize = 40;
 /// Fewer rows do not tell how a target is best transformed.
 const FEWEST: usize = 30;
+/// A target of fewer values, or with one of them in more than one row of so many, is coarse.
+const FEWEST_VALUES: usize = 20;
+const LARGEST_SHARE: usize = 5;
 
 /// What is done to the target before it is fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Warp {
     /// Nothing; but where one of Yeo and Johnson's powers has a clearly higher evidence, fits of the target so transformed
-    /// compete with a network, and all are weighed together. Other units of the target give the same answer.
+    /// compete with a network, and all are weighed together. Other units of the target give the same answer. By the exact method
+    /// alone, from 30 rows on, where noise is not known and the target has more than a few values.
     #[default]
     Beside,
     /// Nothing.
@@ -69,20 +77,35 @@ impl Warp {
 }
 
 impl Fit {
-    /// The link of fits that compete with those of the target as it is, and what there is to say of it. An expression has no
-    /// rivals, noise that is known is of the target as it is, and few rows cannot tell.
-    pub(super) fn link_beside(&self, data: &Dataset) -> Result<Option<(Link, String)>> {
+    /// The same rows with a transformed target, whose fits compete with those of the target as it is, and what there is to say of
+    /// it. Only where a network has rivals and work is not to end: noise that is known, and data that are not to be
+    /// standardised, are of the target as it is; few rows, and targets of few values, do not tell.
+    pub(super) fn problem_beside(&self, data: &Dataset, ended: &Found, clock: Instant) -> Option<(Problem, String)> {
         let known = data.noise().is_some() || self.noise.is_some() || self.standardize == Standardize::No;
         let competes = self.warp == Warp::Beside && self.kernel.is_network() && !self.is_alone();
-        if known || !competes || self.link != Link::Identity || data.n() < FEWEST {
-            return Ok(None);
+        if known || !competes || self.link != Link::Identity || data.n() < FEWEST || is_coarse(data.y()) {
+            return None;
         }
-        let choice = choose(self, data, Family::YeoJohnson)?.filter(|c| c.link != Link::Identity);
-        Ok(choice.map(|Choice { link, gain }| {
-            let note = format!("fits of the target transformed by {link} compete: evidence {gain:.1} higher");
-            (link, note)
-        }))
+        let stopped = ended.outcomes.iter().any(|o| matches!(o.stop, Stop::Time | Stop::Interrupted));
+        if stopped || self.is_interrupted() || self.time_left(clock) == Some(Duration::ZERO) {
+            return None;
+        }
+        let Choice { link, gain } = choose(self, data, Family::YeoJohnson).ok()??;
+        if link == Link::Identity || !gain.is_finite() {
+            return None;
+        }
+        // What cannot be transformed is no reason to fail.
+        let linked = Fit { link, ..self.clone() }.problem(&link.of(data).ok()?).ok()?;
+        Some((linked, format!("fits of the target transformed by {link} compete: evidence {gain:.1} higher")))
     }
+}
+
+/// Whether a target has few values, or one of them in many rows: densities then say more of the values than of the rows.
+fn is_coarse(y: &[f64]) -> bool {
+    let mut sorted = y.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let runs: Vec<usize> = sorted.chunk_by(|a, b| a == b).map(<[f64]>::len).collect();
+    runs.len() < FEWEST_VALUES || runs.iter().any(|&rows| rows * LARGEST_SHARE > y.len())
 }
 
 /// Which transforms are tried.
@@ -106,9 +129,13 @@ fn fits(link: Link, y: f64) -> bool {
 
 /// The link with the highest evidence; nothing where there is nothing to see, or someone said to stop.
 fn choose(fit: &Fit, data: &Dataset, family: Family) -> Result<Option<Choice>> {
+    // Of the rows in an order of their own, whatever that of the file.
+    let order = order(data);
     let rows = match data.n() {
-        n if n > ROWS => Split::random(n, ROWS as f64 / n as f64, fit.seed)?.test,
-        n => (0..n).collect(),
+        n if n > ROWS => {
+            Split::random(n, ROWS as f64 / n as f64, fit.seed)?.test.into_iter().map(|i| order[i]).collect()
+        }
+        _ => order,
     };
     let some = data.select(&rows);
     let mut sorted = data.y().to_vec();
@@ -125,12 +152,16 @@ fn choose(fit: &Fit, data: &Dataset, family: Family) -> Result<Option<Choice>> {
         return Ok(None);
     }
     let reach = sorted.iter().map(|y| ((y - centre) / width).abs()).fold(0.0, f64::max);
+    if !reach.is_finite() {
+        return Ok(None);
+    }
     let yeo_johnson = |power: f64| Link::YeoJohnson { power, centre, width, reach };
     let mut links = vec![Link::Identity];
     if family == Family::All && sorted[0] > 0.0 {
         links.extend([Link::Log, Link::BoxCox { power: 0.5 }]);
     }
     links.extend([0.0, 0.5, 1.5, 2.0].map(yeo_johnson));
+    links.retain(|&link| sorted.iter().all(|&y| fits(link, y)));
     let evidence = |links: &[Link]| links.par_iter().map(|&link| evidence(fit, &some, link)).collect::<Vec<_>>();
     let mut told = evidence(&links);
     let best = |told: &[f64]| (0..told.len()).max_by(|&a, &b| told[a].total_cmp(&told[b])).unwrap_or(0);

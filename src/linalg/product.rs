@@ -144,9 +144,13 @@ pub fn unwhiten(w: &Matrix, s: &mut Matrix, v: Option<&mut Matrix>, room: &mut M
     if let Some(level) = super::level::Level::of(w.rows()) {
         return super::sandwich::unwhiten(level, w, s, v, room, threads_for(threads, w) != Par::Seq);
     }
+    unwhiten_by_library(w, s, v, room, threads);
+}
+
+fn unwhiten_by_library(w: &Matrix, s: &mut Matrix, v: Option<&mut Matrix>, room: &mut Matrix, threads: Threads) {
     unwhiten_one(w, s, room, threads);
     if let Some(v) = v {
-        let mut between = Matrix::default();
+        let mut between = Matrix::zeros(w.rows(), w.rows());
         gram(&mut between, v, threads);
         for j in 0..w.rows() {
             between.column_mut(j).iter_mut().for_each(|e| *e = -*e);
@@ -157,7 +161,6 @@ pub fn unwhiten(w: &Matrix, s: &mut Matrix, v: Option<&mut Matrix>, room: &mut M
     }
 }
 
-/// By the library.
 fn unwhiten_one(w: &Matrix, s: &mut Matrix, t: &mut Matrix, threads: Threads) {
     let (n, par) = (w.rows(), threads_for(threads, w));
     let w = w.view();
@@ -349,9 +352,10 @@ mod tests {
             let between = Matrix::from_fn(n, n, |i, j| f64::from(i == j) - square[(i, j)]);
             let back = product(&product(&transpose(&w), &between), &w);
             lower_agree(&second, &back, "unwhiten by a triangle");
-            let mut alone = half.clone();
-            unwhiten_one(&w, &mut alone, &mut Matrix::zeros(2, 2), Threads::All);
+            let (mut alone, mut triangle) = (half.clone(), inverse.clone());
+            unwhiten_by_library(&w, &mut alone, Some(&mut triangle), &mut Matrix::zeros(2, 2), Threads::All);
             lower_agree(&alone, &first, "unwhiten by the library");
+            lower_agree(&triangle, &second, "unwhiten a triangle by the library");
             let vectors: Vec<Vec<f64>> = (0..3).map(|k| (0..n).map(|i| a[(i, k % n)]).collect()).collect();
             let turned = lower_transposed_times(&w, &vectors, Threads::All);
             let forms = quadratic_forms(&half, &vectors, Threads::All);
