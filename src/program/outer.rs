@@ -34,8 +34,8 @@ pub(super) unsafe fn outer<S: Simd>(
 ) {
     let width = b.len();
     let mut r = 0;
-    // Some ten sums at once, each of its own: fewer would wait for themselves, more than twelve spill, or 24 where there are 32
-    // registers. Blocks with few entries take several vectors at a time instead (the last number).
+    // Some ten sums at once, each of its own: fewer would wait for themselves, more than twelve spill. Blocks with few
+    // entries take several vectors at a time instead (the last number).
     macro_rules! block {
         ($r:literal, $c:literal, $u:literal, $i:ident) => {{
             let (a, b, to) = (&a[r..], &b[$i..], gradient.add((r * width + $i) * WIDEST));
@@ -65,9 +65,7 @@ pub(super) unsafe fn outer<S: Simd>(
                 while i < width {
                     match width - i {
                         1 => block!(4, 1, 2, i),
-                        2 => block!(4, 2, 1, i),
-                        6.. if S::LANES == WIDEST => block!(4, 6, 1, i),
-                        4 => block!(4, 2, 1, i),
+                        2 | 4 => block!(4, 2, 1, i),
                         _ => block!(4, 3, 1, i),
                     }
                 }
