@@ -21,3 +21,4 @@ mod sparse;
 mod tables;
 mod text;
 mod times;
+mod transforms;
