@@ -3,12 +3,12 @@
 //! the log-determinant that of the largest eigenvalues, scaled by observed/all.
 
 use super::exact::LN_2PI;
-use super::holes::Holes;
+use super::holes::{Holes, Room};
 use crate::data::{Grid, Points};
 use crate::error::{Cause, Error, ErrorKind, Result};
 use crate::linalg::product::{add_gram, congruence};
 use crate::linalg::{
-    ConjugateGradients, Eigen, EigenRoom, KronScratch, Matrix, Side, kron_apply, symmetric_eigen_in, unfold,
+    ConjugateGradients, Eigen, EigenRoom, Matrix, leave_wide_registers, sum_of_logs, symmetric_eigen_in, unfold,
 };
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
@@ -60,6 +60,7 @@ pub struct GridProcess<'a> {
     /// Whether a solution starts from the one before, and that one for every channel.
     goes_on: bool,
     before: Vec<Vec<f64>>,
+    room: Room,
     threads: Threads,
     /// About the last evaluation.
     pub account: GridAccount,
@@ -128,6 +129,7 @@ impl<'a> GridProcess<'a> {
             limits: ConjugateGradients { tolerance: 1e-6, steps: 1000 },
             goes_on: false,
             before: vec![],
+            room: Room::default(),
             threads: Threads::All,
             account: GridAccount::default(),
         })
@@ -181,6 +183,7 @@ impl<'a> GridProcess<'a> {
         }
         let (threads, axes) = (self.threads, self.axes.len());
         let one = |axis: &mut AxisWork| {
+            leave_wide_registers();
             let threads = axis.threads(axes, threads);
             let (n, stride) = (axis.x.n(), axis.k.stride());
             let theta = &theta[axis.at.clone()];
@@ -209,10 +212,7 @@ impl<'a> GridProcess<'a> {
         let before = std::mem::take(&mut self.before);
         for (channel, y) in self.y.iter().enumerate() {
             let guess = before.get(channel).map(Vec::as_slice);
-            let mut turned = Vec::new();
-            let room = &mut KronScratch::default();
-            kron_apply(&spectrum.vectors(), Side::Transposed, y, &mut turned, room, self.threads);
-            let solved = self.holes.solve(spectrum, turned, y, guess, self.limits, self.threads);
+            let solved = self.holes.solve(spectrum, y, guess, self.limits, &mut self.room, self.threads);
             if self.goes_on {
                 // A guess that is no number would spoil all that follows.
                 self.before.push(if solved.quadratic.is_finite() { solved.z } else { vec![0.0; self.holes.len()] });
@@ -258,7 +258,7 @@ impl<'a> GridProcess<'a> {
 
     fn value(&self, spectrum: &Spectrum, solved: &[(Vec<f64>, f64)], c: f64, chosen: &[bool]) -> f64 {
         let terms = spectrum.lambda.iter().zip(chosen).filter(|(_, take)| **take);
-        let log_det: f64 = terms.map(|(l, _)| (c * l + spectrum.noise).ln()).sum();
+        let log_det = sum_of_logs(terms.map(|(l, _)| c * l + spectrum.noise));
         let quadratic: f64 = solved.iter().map(|(_, q)| q).sum();
         -0.5 * (quadratic + self.y.len() as f64 * log_det + self.observed() as f64 * LN_2PI)
     }
@@ -292,6 +292,7 @@ impl<'a> GridProcess<'a> {
         let noise_slope = 0.5 * (squares - channels * inverse.iter().sum::<f64>());
         let (shape, threads, axes) = (&self.shape, self.threads, self.axes.len());
         let one = |(a, axis): (usize, &mut AxisWork)| {
+            leave_wide_registers();
             let (n, threads) = (shape[a], axis.threads(axes, threads));
             let others: Vec<&[f64]> =
                 (0..shape.len()).filter(|&b| b != a).map(|b| spectrum.axes[b].values.as_slice()).collect();

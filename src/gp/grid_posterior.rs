@@ -5,7 +5,7 @@ use super::exact::LN_2PI;
 use super::grid::{GridProcess, Spectrum};
 use super::holes::Room;
 use crate::error::{Cause, ErrorKind, Result};
-use crate::linalg::{Cholesky, KronScratch, Matrix, Side, kron_apply};
+use crate::linalg::{Cholesky, KronScratch, Matrix, Side, kron_apply, sum_of_logs};
 use crate::threads::Threads;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -82,7 +82,7 @@ impl GridProcess<'_> {
         let (mean, quadratic) = self.means(&spectrum);
         let channels = self.channels() as f64;
         let (_, holes, threads) = self.parts();
-        let log_all: f64 = spectrum.lambda.iter().map(|l| (l + noise).ln()).sum();
+        let log_all = sum_of_logs(spectrum.lambda.iter().map(|l| l + noise));
         let observed = self.observed() as f64;
         let evidence = |log_det: f64| -0.5 * (quadratic + channels * log_det + observed * LN_2PI);
         // Were every cell observed: diag K(K + σ²)⁻¹σ², which turns by squares of the eigenvectors.
@@ -179,10 +179,7 @@ impl GridProcess<'_> {
                 })
                 .collect();
             holes.cells.iter().for_each(|&cell| y[cell] = 0.0);
-            let mut turned = Vec::new();
-            let room = &mut KronScratch::default();
-            kron_apply(&spectrum.vectors(), Side::Transposed, &y, &mut turned, room, Threads::One);
-            let solved = holes.solve(spectrum, turned, &y, None, limits, Threads::One);
+            let solved = holes.solve(spectrum, &y, None, limits, &mut Room::default(), Threads::One);
             let turned: Vec<f64> = solved.alpha.iter().zip(&spectrum.lambda).map(|(a, l)| a * l).collect();
             let mean = back(spectrum, &turned, Threads::One);
             f.iter().zip(&mean).map(|(f, m)| (f - m) * (f - m)).collect::<Vec<f64>>()

@@ -102,16 +102,18 @@ impl Holes {
         }
     }
 
-    /// Solves for one channel, given as it is and in the basis of the eigenvectors; a guess of z saves steps.
+    /// Solves for one channel, with room to work in; a guess of z saves steps.
     pub fn solve(
         &self,
         spectrum: &Spectrum,
-        turned: Vec<f64>,
         y: &[f64],
         guess: Option<&[f64]>,
         limits: ConjugateGradients,
+        room: &mut Room,
         threads: Threads,
     ) -> Filled {
+        let mut turned = Vec::new();
+        kron_apply(&spectrum.vectors(), Side::Transposed, y, &mut turned, &mut room.kron, threads);
         let scaled = |mut t: Vec<f64>| {
             let quadratic = t.iter().zip(&self.inverse).map(|(t, i)| t * t * i).sum::<f64>();
             t.iter_mut().zip(&self.inverse).for_each(|(t, i)| *t *= i);
@@ -121,9 +123,9 @@ impl Holes {
             let (alpha, quadratic) = scaled(turned);
             return Filled { alpha, quadratic, z: vec![], steps: 0, residual: 0.0 };
         }
-        let room = &mut Room::default();
         let mut b = vec![0.0; self.len()];
-        room.turned = turned.iter().zip(&self.inverse).map(|(t, i)| t * i).collect();
+        room.turned.clear();
+        room.turned.extend(turned.iter().zip(&self.inverse).map(|(t, i)| t * i));
         self.turn_back(room, &mut b, threads);
         let mut limits = limits;
         if let Some(guess) = guess {
@@ -147,19 +149,27 @@ impl Holes {
         if let Some(guess) = guess {
             z.iter_mut().zip(guess).for_each(|(z, g)| *z += g);
         }
-        let room = &mut Room::default();
         self.turn(&z, room, threads);
-        let filled = turned.iter().zip(&room.turned).map(|(y, z)| y - z).collect();
-        let (alpha, quadratic) = scaled(filled);
+        turned.iter_mut().zip(&room.turned).for_each(|(y, z)| *y -= z);
+        let (alpha, quadratic) = scaled(turned);
         let quadratic = quadratic + self.imaginary * dot(&z, &z);
-        let residual = self.residual(spectrum, &alpha, y, &z, threads);
+        let residual = self.residual(spectrum, &alpha, y, &z, room, threads);
         Filled { alpha, quadratic, z, steps, residual }
     }
 
     /// How far the observed cells' own equations are from holding, relative to the values: since A α = ŷ holds exactly
     /// over all cells, what is wrong is what A takes from the part of α on the missing cells, −A_om α_m.
-    fn residual(&self, spectrum: &Spectrum, alpha: &[f64], y: &[f64], z: &[f64], threads: Threads) -> f64 {
-        let room = &mut Room { turned: alpha.to_vec(), ..Room::default() };
+    fn residual(
+        &self,
+        spectrum: &Spectrum,
+        alpha: &[f64],
+        y: &[f64],
+        z: &[f64],
+        room: &mut Room,
+        threads: Threads,
+    ) -> f64 {
+        room.turned.clear();
+        room.turned.extend_from_slice(alpha);
         let mut left = vec![0.0; self.len()];
         self.turn_back(room, &mut left, threads);
         left.iter_mut().zip(z).for_each(|(l, z)| *l -= self.imaginary * z);

@@ -1,10 +1,10 @@
 //! Cholesky factorisation with the jitter policy, and what follows from the factor: solves, log-determinant, the
 //! inverse in place, more rows.
 
+use super::times::solve_lower;
 use super::workspace::Workspace;
-use super::{Matrix, dot, par};
+use super::{Matrix, dot, par, sum_of_logs};
 use crate::threads::Threads;
-use faer::linalg::triangular_solve;
 
 /// The smallest jitter tried, relative to the mean of the diagonal.
 pub const JITTER_FIRST: f64 = 1e-10;
@@ -165,7 +165,7 @@ impl Cholesky {
 
     /// log |A|
     pub fn log_det(&self) -> f64 {
-        2.0 * (0..self.n()).map(|i| self.l[(i, i)].ln()).sum::<f64>()
+        2.0 * sum_of_logs((0..self.n()).map(|i| self.l[(i, i)]))
     }
 
     /// b ← L⁻¹ b
@@ -200,7 +200,7 @@ impl Cholesky {
     /// B ← L⁻¹ B
     pub fn half_solve_matrix(&self, b: &mut Matrix, threads: Threads) {
         let par = par(threads, self.n().min(b.columns()), 64);
-        triangular_solve::solve_lower_triangular_in_place(self.l.view(), b.view_mut(), par);
+        solve_lower(self.l.view(), b.view_mut(), par);
     }
 
     /// L z, which gives samples from standard normal numbers.

@@ -1,6 +1,6 @@
 //! Eigenvalues and eigenvectors of a symmetric matrix.
 
-use super::{Matrix, par};
+use super::{Matrix, leave_wide_registers, par};
 use crate::threads::Threads;
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
@@ -57,6 +57,8 @@ pub fn symmetric_eigen_in(a: &Matrix, room: &mut EigenRoom, threads: Threads) ->
     }
     let mut values = vec![0.0; n];
     let (s, u) = (DiagMut::from_slice_mut(&mut values), Some(vectors.view_mut()));
-    evd::self_adjoint_evd(a.view(), s, u, par, MemStack::new(memory), spec).ok()?;
+    let done = evd::self_adjoint_evd(a.view(), s, u, par, MemStack::new(memory), spec);
+    leave_wide_registers();
+    done.ok()?;
     values.iter().all(|v| v.is_finite()).then_some(Eigen { values, vectors })
 }

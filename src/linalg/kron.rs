@@ -1,9 +1,9 @@
 //! Kronecker products that are never formed: one matrix an axis, applied to a tensor axis by axis. A tensor is a plain
 //! slice with the last axis running fastest.
 
+use super::times::matmul;
 use super::{Matrix, par};
 use crate::threads::Threads;
-use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef};
 
 /// Below this many multiplications a second thread costs more than it brings.

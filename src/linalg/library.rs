@@ -1,7 +1,7 @@
 //! Factor and inverse by the matrix library alone: for machines without the instructions of the blocked ones, and for
 //! benchmarks to stand beside.
 
-use super::{Matrix, dot, par};
+use super::{Matrix, dot, leave_wide_registers, par};
 use crate::threads::Threads;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{self, LltError, LltRegularization};
@@ -24,7 +24,9 @@ pub fn factor(a: &mut Matrix, threads: Threads) -> Result<(), usize> {
     let par = par(threads, n, LEAST_FACTOR);
     let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(n, par, Spec::default()));
     let stack = MemStack::new(&mut memory);
-    match factor::cholesky_in_place(a.view_mut(), LltRegularization::default(), par, stack, Spec::default()) {
+    let done = factor::cholesky_in_place(a.view_mut(), LltRegularization::default(), par, stack, Spec::default());
+    leave_wide_registers();
+    match done {
         Ok(_) => Ok(()),
         Err(LltError::NonPositivePivot { index }) => Err(index),
     }
@@ -34,6 +36,7 @@ pub fn factor(a: &mut Matrix, threads: Threads) -> Result<(), usize> {
 pub fn inverse_factor(l: &Matrix, w: &mut Matrix, threads: Threads) {
     w.values_mut().fill(0.0);
     invert_lower_triangular(w.view_mut(), l.view(), par(threads, l.rows(), LEAST_INVERSE));
+    leave_wide_registers();
 }
 
 /// Overwrites a factor L with the lower triangle of A⁻¹, with room to work in; L⁻¹b and A⁻¹b too, where there is a b.
@@ -42,6 +45,7 @@ pub fn inverse(l: &mut Matrix, room: &mut Matrix, b: &[f64], threads: Threads) -
     room.reshape(n, n);
     let par = par(threads, n, LEAST_INVERSE);
     invert_lower_triangular(room.view_mut(), l.view(), par);
+    leave_wide_registers();
     let solved = if b.is_empty() { Default::default() } else { solve_by(room, b, threads) };
     // A⁻¹ = L⁻ᵀ L⁻¹
     matmul(
@@ -55,6 +59,7 @@ pub fn inverse(l: &mut Matrix, room: &mut Matrix, b: &[f64], threads: Threads) -
         1.0,
         par,
     );
+    leave_wide_registers();
     solved
 }
 

@@ -141,3 +141,45 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     let [a, b, c, d, e, f, g, h] = sums;
     ((a + e) + (b + f)) + ((c + g) + (d + h)) + rest
 }
+/// Σ log v of positive numbers, from the logarithms of a few products of them: as exact as the sum of single logarithms, and
+/// several times as fast.
+pub fn sum_of_logs(values: impl Iterator<Item = f64>) -> f64 {
+    const SIGNIFICAND: u64 = (1 << 52) - 1;
+    const ONE: u64 = 1023 << 52;
+    // v = 2ᵉ s with 1 ≤ s < 2: a thousand of these s multiplied are below 2¹⁰⁰⁰.
+    let (mut sum, mut exponents, mut product, mut count) = (0.0, 0_i64, 1.0, 0);
+    for v in values {
+        if !(v.is_normal() && v > 0.0) {
+            sum += v.ln();
+            continue;
+        }
+        exponents += ((v.to_bits() >> 52) & 0x7ff) as i64 - 1023;
+        product *= f64::from_bits((v.to_bits() & SIGNIFICAND) | ONE);
+        count += 1;
+        if count == 1000 {
+            sum += f64::ln(product);
+            (product, count) = (1.0, 0);
+        }
+    }
+    sum + product.ln() + exponents as f64 * std::f64::consts::LN_2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms_of_products_are_sums_of_logarithms() {
+        let values: Vec<f64> =
+            (0..5000).map(|i| (f64::from(i) * 0.37).sin().abs() * 10f64.powi(i % 500 - 250) + 1e-300).collect();
+        let plain: f64 = values.iter().map(|v| v.ln()).sum();
+        let size: f64 = values.iter().map(|v| v.ln().abs()).sum();
+        assert!((sum_of_logs(values.into_iter()) - plain).abs() < 1e-15 * size);
+        assert_eq!(sum_of_logs([].into_iter()), 0.0);
+        // What is no positive normal number is as the logarithm has it.
+        let tiny = 5e-324;
+        assert!((sum_of_logs([tiny, 3.0].into_iter()) - tiny.ln() - 3f64.ln()).abs() < 1e-12);
+        assert_eq!(sum_of_logs([2.0, 0.0].into_iter()), f64::NEG_INFINITY);
+        assert!(sum_of_logs([-2.0, -3.0].into_iter()).is_nan() && sum_of_logs([f64::NAN].into_iter()).is_nan());
+    }
+}

@@ -27,6 +27,7 @@ mod slabs;
 mod steps;
 #[cfg(target_arch = "x86_64")]
 mod tiles;
+mod times;
 mod workspace;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -37,7 +38,8 @@ pub use eigen::{Eigen, EigenRoom, symmetric_eigen, symmetric_eigen_in};
 pub use kept::{Errors, Gram, Right};
 pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use many::{SolvedMany, conjugate_gradients_many};
-pub use matrix::{Matrix, dot};
+pub use matrix::{Matrix, dot, sum_of_logs};
+pub use times::leave_wide_registers;
 
 use crate::threads::Threads;
 use faer::Par;

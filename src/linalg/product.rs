@@ -2,10 +2,9 @@
 //! in the same order whatever the number of threads. Symmetric results are cut into panels, of which the part above the
 //! diagonal is not computed: the library's own triangular product runs at half the speed.
 
+use super::times::{matmul, solve_lower};
 use super::{Cholesky, Matrix, dot, par};
 use crate::threads::Threads;
-use faer::linalg::matmul::matmul;
-use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Par};
 use rayon::prelude::*;
 
@@ -108,7 +107,7 @@ pub fn solve_rows(l: &Cholesky, b: &mut Matrix, threads: Threads) {
     assert!(b.columns() == l.n(), "{} columns for a factor of {} rows", b.columns(), l.n());
     // Few rows of many columns are work enough for two.
     let par = par(threads, (b.rows() * b.columns()).isqrt(), LEAST);
-    solve_lower_triangular_in_place(l.l().view(), b.view_mut().transpose_mut(), par);
+    solve_lower(l.l().view(), b.view_mut().transpose_mut(), par);
 }
 
 /// A ← W A Wᵀ, for a lower triangular W and a symmetric A, of which the lower triangle is read and written; the upper one
