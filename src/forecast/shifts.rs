@@ -12,6 +12,10 @@ use std::ops::ControlFlow;
 /// What explains a series without steps: a level that drifts with a trend and a season, and the same but smoother.
 const KERNELS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];
 const ITERATIONS: usize = 30;
+/// Iterations more before a shift is believed.
+const FURTHER: usize = 70;
+/// What a shift must raise the log evidence by beyond its cost.
+const MARGIN: f64 = 3.0;
 /// Shorter series do not tell; of longer ones, the latest rows are looked at, for those decide where forecasts begin.
 const FEWEST: usize = 24;
 const LATEST: usize = 600;
@@ -50,7 +54,14 @@ pub(super) fn shifts(data: &Dataset, fit: &Fit) -> Levels {
             to => levels.with_step(x[found.from], size).with_step(x[to], -size),
         };
         let Some(after) = best(data, &with(levels.clone(), found.size), fit) else { break };
-        if after.1 - before.1 < cost(&found) + 3.0 {
+        if after.1 - before.1 < cost(&found) + MARGIN {
+            break;
+        }
+        // The gain must be the step's, not that of a fit which happened to end in a better place: both go on, and the one
+        // without it also from where the one with it has ended.
+        let Some(rival) = further(data, &levels, &[&before.0, &after.0], fit) else { break };
+        let Some(after) = further(data, &with(levels.clone(), found.size), &[&after.0], fit) else { break };
+        if after.1 - before.1.max(rival.1) < cost(&found) + MARGIN {
             break;
         }
         // Its size once more, under a kernel that need not explain it.
@@ -84,14 +95,27 @@ fn fits(test: &ShiftTest, taken: &[ShiftTest], n: usize) -> bool {
 fn best(data: &Dataset, levels: &Levels, fit: &Fit) -> Option<(Model, f64)> {
     let rest = levels.taken_out(data.clone()).ok()?;
     let past = Past::new(&rest, rest.n(), rest.n());
-    let fitted = |text: &&str| {
-        let plain = past.known_to(fit.aside(text.parse::<Kernel>().ok()?, ITERATIONS));
-        let model = plain.run_each(&rest, &|_: Step| ControlFlow::Continue(())).ok()?.into_iter().next()?;
+    let kernels: Vec<Kernel> = KERNELS.iter().filter_map(|text| text.parse().ok()).collect();
+    let starts = kernels.into_iter().map(|kernel| past.known_to(fit.aside(kernel, ITERATIONS))).collect();
+    best_of(starts, &rest).filter(|_| !fit.is_interrupted())
+}
+
+/// The same, going on from other fits.
+fn further(data: &Dataset, levels: &Levels, from: &[&Model], fit: &Fit) -> Option<(Model, f64)> {
+    let rest = levels.taken_out(data.clone()).ok()?;
+    let start = |model: &&Model| fit.aside(model.kernel().clone(), FURTHER).going_on_from(model, FURTHER);
+    best_of(from.iter().map(start).collect(), &rest).filter(|_| !fit.is_interrupted())
+}
+
+/// Of fits beside each other, the one of the highest evidence.
+fn best_of(fits: Vec<Fit>, rest: &Dataset) -> Option<(Model, f64)> {
+    let fitted = |plain: &Fit| {
+        let model = plain.run_each(rest, &|_: Step| ControlFlow::Continue(())).ok()?.into_iter().next()?;
         let evidence = model.evidence_under(Link::Identity, rest.y());
         evidence.is_finite().then_some((model, evidence))
     };
-    let both: Vec<(Model, f64)> = KERNELS.par_iter().with_max_len(1).filter_map(fitted).collect();
-    both.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|_| !fit.is_interrupted())
+    let all: Vec<(Model, f64)> = fits.par_iter().with_max_len(1).filter_map(fitted).collect();
+    all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 /// A cheap look: do medians of some values before and after any row, or a value and those around it, differ by more than
@@ -186,5 +210,24 @@ mod tests {
             })
             .collect();
         assert!(shifts(&series(|t| walk[t as usize]), &plain()).is_empty());
+    }
+
+    #[test]
+    fn a_fit_that_ends_in_a_better_place_is_no_step() {
+        // A trend that bends, a season and noise that lasts. After thirty iterations a fit without seven of its values is
+        // ahead of one with them by 20; after more of them, both from the same place, by 8.
+        let uniform = |i: f64| (i * 12.9898).sin() * 43758.5453;
+        let noise =
+            |t: f64| (1..=6).map(|k| uniform(40_028.0 + 6.0 * t + f64::from(k)).rem_euclid(1.0)).sum::<f64>() - 3.0;
+        let x: Vec<f64> = (0..180).map(f64::from).collect();
+        let lasting = x.iter().scan(0.0, |level, &t| {
+            *level = 0.9 * *level + 0.5 * noise(t);
+            Some(*level)
+        });
+        let turn = std::f64::consts::TAU;
+        let season = |t: f64| 5.0 * (turn * t / 12.0).sin() + 3.0 * (turn * t / 6.0).cos();
+        let y = x.iter().zip(lasting).map(|(&t, level)| 0.1 * t + 0.0005 * t * t + season(t) + level).collect();
+        let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
+        assert!(shifts(&data, &plain()).is_empty());
     }
 }
