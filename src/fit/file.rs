@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The version this build writes.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 const MAGIC: &str = "covary model";
 
-/// Versions 4 and 5: everything a model is, on standardised data. In version 5 transforms may have a reach.
+/// Versions 4 to 6: everything a model is, on standardised data. Since version 5 transforms may have a reach, since version 6 steps
+/// of the level come again.
 #[derive(Serialize, Deserialize)]
 struct Body {
     encoding: Encoding,

@@ -129,6 +129,8 @@ impl Member {
             repeats.push(&y);
         }
         self.y.extend(y);
+        let last = points.column(0).iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        self.levels = std::mem::take(&mut self.levels).seen_until(last);
         Ok(())
     }
 }

@@ -188,9 +188,10 @@ impl Model {
                     // Its prior has overflowed, and so has its mean.
                     continue;
                 }
+                let steps = member.levels.variance_at(points.column(0)[i]);
                 let part = |variance: f64, noise: f64| {
                     let mean_over = link.mean_over(variance, noise);
-                    Part { weight, link, mean, variance: wider * variance, mean_over }
+                    Part { weight, link, mean, variance: wider * variance + steps, mean_over }
                 };
                 f[i].parts.push(part(p.variance_f[i], 0.0));
                 y[i].parts.push(part(p.variance_y[i], noise));
@@ -269,9 +270,10 @@ impl Model {
             let own = member.process.sample(&member.scaling.points(points)?, mine.len(), &mut rng)?;
             let sd = noise(member);
             for (s, mut values) in mine.into_iter().zip(own) {
-                for (v, &x) in values.iter_mut().zip(points.column(0)) {
+                let walk = member.levels.walk(points.column(0), &mut rng);
+                for ((v, &x), level) in values.iter_mut().zip(points.column(0)).zip(walk) {
                     let z: f64 = if sd > 0.0 { StandardNormal.sample(&mut rng) } else { 0.0 };
-                    *v = member.link.undo(member.scaling.mean(*v + z * sd) + member.levels.at(x));
+                    *v = member.link.undo(member.scaling.mean(*v + z * sd) + member.levels.at(x) + level);
                 }
                 samples[s] = values;
             }

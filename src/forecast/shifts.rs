@@ -72,7 +72,7 @@ pub(super) fn shifts(data: &Dataset, fit: &Fit) -> Levels {
         let Some(next) = best(data, &levels, fit) else { break };
         before = next;
     }
-    levels
+    levels.searched(x[0], x[n - 1])
 }
 
 /// Whether a shift is far enough from both ends and from others. One that has only just begun may be either kind.

@@ -1,10 +1,10 @@
-//! Forecasts of series: those too long to be fitted as a whole, slopes that changed, years that the calendar knows of.
+//! Forecasts of series: those too long to be fitted as a whole, slopes that changed, levels that stepped, years that the calendar knows of.
 
 use crate::kit::rng;
 use covary::data::Horizon;
 use covary::forecast::Forecaster;
 use covary::kernel::Task;
-use covary::{Dataset, Fit, Kernel, Points};
+use covary::{Dataset, Fit, Kernel, Model, Points};
 use rand::RngExt;
 use std::f64::consts::TAU;
 use std::io::Write;
@@ -91,4 +91,32 @@ fn a_year_goes_on_beside_a_level_that_walks() {
         let error = (square / 12.0).sqrt();
         assert!(error < 1.65, "{error}: {ahead:?}");
     }
+}
+
+#[test]
+fn what_has_stepped_may_step_again() {
+    let level = |t: f64| if t < 50.0 { 0.0 } else { 30.0 };
+    let x: Vec<f64> = (0..80).map(f64::from).collect();
+    let y = x.iter().map(|&t| level(t) + (12.9898 * t).sin()).collect();
+    let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
+    let fit = Fit::new("nkn(2 LIN, 2 RBF; Linear2-Product1)".parse().unwrap()).restarts(1).iterations(20);
+    let mut model = Forecaster::new(fit).horizon(40).run(&data).unwrap().model;
+    let sd = |model: &Model, t: f64| model.predict(&Points::from_column(&[t]).unwrap()).unwrap().variance_y[0].sqrt();
+    // One step of 30 in 79: variances of 30² × 39.5/79 after half that time, and no more than 30² beside the fits' own.
+    let (near, far) = (sd(&model, 80.0), sd(&model, 118.5));
+    assert!(near < 6.0, "{near}");
+    assert!((far / (450f64 + near * near).sqrt() - 1.0).abs() < 0.15, "{far}");
+    // Samples say the same, and so does the model once it was kept.
+    let ahead = Points::from_column(&[118.5]).unwrap();
+    let samples = model.sample_y(&ahead, 4_000, 1).unwrap();
+    let mean = samples.iter().map(|s| s[0]).sum::<f64>() / 4_000.0;
+    let spread = (samples.iter().map(|s| (s[0] - mean).powi(2)).sum::<f64>() / 4_000.0).sqrt();
+    assert!((spread / far - 1.0).abs() < 0.15, "{spread} {far}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.covary");
+    model.save(&file).unwrap();
+    assert_eq!(sd(&Model::open(&file).unwrap(), 118.5), far);
+    // What has been seen since has not stepped.
+    model.append(&ahead, &[30.0]).unwrap();
+    assert!(sd(&model, 119.0) < 0.6 * far, "{}", sd(&model, 119.0));
 }
