@@ -12,6 +12,7 @@ mod npy;
 mod once;
 #[cfg(feature = "png")]
 mod picture;
+mod places;
 mod points;
 mod published_order;
 mod scaling;
@@ -29,6 +30,7 @@ pub use grid::{Grid, Hole};
 pub use once::Once;
 #[cfg(feature = "png")]
 pub use picture::Picture;
+pub(crate) use places::Places;
 pub use points::Points;
 pub use scaling::Scaling;
 pub use split::Split;

@@ -5,7 +5,7 @@ use super::link::Link;
 use super::member::Parts;
 use super::mixture::Part;
 use super::{Fit, Standardize, Units, ends};
-use crate::data::{Dataset, Points, Scaling, Split, Stream};
+use crate::data::{Dataset, Places, Points, Scaling, Split, Stream};
 use crate::error::Result;
 use crate::gp::{Exact, Repeats};
 use crate::kernel::Kernel;
@@ -219,17 +219,16 @@ pub(super) fn to_grain(v: f64, grain: f64) -> f64 {
     (v / grain).round() * grain
 }
 
-/// Inputs on the grain. A single column in equal steps stays one: its first value and its step are rounded, and every
-/// sum of them is exact.
+/// Inputs on the grain. A single column in equal steps, some left out, stays one: its first value and its step are rounded,
+/// and every sum of them is exact.
 fn rounded(x: &Points) -> Result<Points> {
-    let (n, column) = (x.n(), x.column(0));
-    let step = (column[n - 1] - column[0]) / (n - 1).max(1) as f64;
-    let even = |(i, v): (usize, &f64)| (v - (column[0] + step * i as f64)).abs() <= 1e-7 * step;
-    if x.d() == 1 && step > 0.0 && n < 1 << 20 && column.iter().enumerate().all(even) {
-        let (first, step) = (to_grain(column[0], GRAIN), to_grain(step, GRAIN / 4096.0));
-        return Points::from_column(&(0..n).map(|i| first + step * i as f64).collect::<Vec<_>>());
+    let column = x.column(0);
+    let even = |places: &Places| places.off(column) <= 1e-7 * places.step();
+    if let Some(places) = Places::of(column).filter(|p| x.d() == 1 && even(p)) {
+        let (first, step) = (to_grain(column[0], GRAIN), to_grain(places.step(), GRAIN / 4096.0));
+        return Points::from_column(&places.values(first, step).collect::<Vec<_>>());
     }
-    Points::from_values(n, x.d(), x.values().iter().map(|&v| to_grain(v, GRAIN)).collect())
+    Points::from_values(x.n(), x.d(), x.values().iter().map(|&v| to_grain(v, GRAIN)).collect())
 }
 
 /// Rows by their inputs, then their targets, then their noise: the order in the file does not matter.

@@ -16,6 +16,8 @@ pub(super) struct Segment {
     pub padded: usize,
     pub row: usize,
     pub column: usize,
+    /// The lag of the first pair, where lags are shared.
+    pub lag: usize,
 }
 
 /// How rows meet columns.

@@ -1,23 +1,45 @@
-//! Lags: for one evenly spaced column, what is stationary is computed once a lag, and the pairs read tables.
+//! Lags: for one column that is evenly spaced but for some gaps, what is stationary is computed once a lag, and the pairs read
+//! tables.
 
 use super::area::Area;
 use super::tile::{self, Adjoint, Asking, How, Output, Scratch};
 use super::{Both, Parts};
-use crate::data::Points;
+use crate::data::{Places, Points};
 use crate::threads::Threads;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Fewer points are not worth it.
+const FEWEST: usize = 16;
+/// Runs of points without a gap have this many in the mean, or more: every run begins vectors of its own.
+const SHORTEST_RUN: usize = 16;
+/// At most so many places for a point.
+const EMPTIEST: usize = 8;
+/// Where the rounding of coordinates is more than this, in steps, there is no saying.
+const ROUNDED: f64 = 1e-9;
 
 /// The lags of a set of points, with a number of their own.
 #[derive(Debug, Clone)]
 pub(super) struct Lags {
     pub id: u64,
+    /// From nought to the longest, a step apart.
     pub points: Points,
+    pub places: Places,
 }
 
 impl Lags {
-    /// The lags of a single column that ascends in equal steps.
+    /// The lags of a single column that ascends in equal steps, some left out (to a few units of rounding).
     pub fn of(points: &Points) -> Option<Self> {
-        regular(points).map(|points| Self { id: next_id(), points })
+        if points.d() != 1 || points.n() < FEWEST {
+            return None;
+        }
+        let (n, x) = (points.n(), points.column(0));
+        let places = Places::of(x).filter(|p| p.last() < EMPTIEST * n && p.runs() * SHORTEST_RUN <= n)?;
+        let rounding = 8.0 * f64::EPSILON * x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+        if !(rounding <= ROUNDED * places.step() && places.off(x) <= rounding) {
+            return None;
+        }
+        let lags: Vec<f64> = (0..=places.last()).map(|i| places.step() * i as f64).collect();
+        Some(Self { id: next_id(), points: Points::from_column(&lags).ok()?, places })
     }
 }
 
@@ -25,23 +47,6 @@ impl Lags {
 pub(super) fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The distances from the first point, if a single column ascends in equal steps (to a few units of rounding).
-fn regular(x: &Points) -> Option<Points> {
-    let n = x.n();
-    if x.d() != 1 || n < 16 {
-        return None;
-    }
-    let column = x.column(0);
-    let step = (column[n - 1] - column[0]) / (n - 1) as f64;
-    let largest = column.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    let tolerance = 8.0 * f64::EPSILON * largest;
-    let even = |(i, &v): (usize, &f64)| (v - (column[0] + step * i as f64)).abs() <= tolerance;
-    if step <= 0.0 || tolerance > 1e-9 * step || !column.iter().enumerate().all(even) {
-        return None;
-    }
-    Points::from_column(&(0..n).map(|i| step * i as f64).collect::<Vec<_>>()).ok()
 }
 
 /// Fills the tables: the lag program's outputs at every lag. They may be there already: a pullback follows values.
@@ -90,4 +95,27 @@ pub(super) fn pullback(
     super::features::backward(&code.maps, lags, theta, &scratch.rows, &scratch.row_adjoint, gradient, None);
     std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     (scratch.tables, scratch.table_adjoint) = (tables, adjoint);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(x: &[f64]) -> bool {
+        Lags::of(&Points::from_column(x).unwrap()).is_some()
+    }
+
+    #[test]
+    fn even_columns_share_their_lags_also_with_gaps() {
+        let even = |i: usize| 3.0 + i as f64 * 0.125;
+        let column = |f: &dyn Fn(usize) -> f64| (0..64).map(f).collect::<Vec<f64>>();
+        assert!(shared(&column(&even)));
+        assert!(shared(&column(&|i| even(i + 5 * (i / 16)))));
+        assert!(!shared(&column(&even)[..15]));
+        assert!(!shared(&column(&|i| even(i) + if i == 40 { 1e-12 } else { 0.0 })));
+        // Two days of every seven, one of many years, and steps lost in the rounding of large numbers.
+        assert!(!shared(&column(&|i| even(i + 2 * (i / 5)))));
+        assert!(!shared(&column(&|i| even(i + 1000 * (i / 40)))));
+        assert!(!shared(&column(&|i| 1e9 + even(i))));
+    }
 }

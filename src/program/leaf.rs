@@ -38,8 +38,7 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
             run: run_of(segment),
         };
         if let Base::Tables(_) = base {
-            let lag = (segment.row - segment.column) as isize;
-            layer.start = Start::Planes(tables, lag - segment.offset as isize);
+            layer.start = Start::Planes(tables, segment.lag as isize - segment.offset as isize);
         }
         // SAFETY: pointers are shifted so that pair k of the tile is entry k.
         unsafe {
@@ -124,7 +123,7 @@ pub(super) unsafe fn add_to_table<S: Loops>(tile: &Tile, adjoint: *const f64, ta
         for k in (0..s.padded).step_by(S::LANES) {
             // SAFETY: tables are padded beyond their last lag.
             unsafe {
-                let p = to.add(s.row - s.column + k);
+                let p = to.add(s.lag + k);
                 S::store(p, S::add(S::load(p), S::load(adjoint.add(s.offset + k))));
             }
         }

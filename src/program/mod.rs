@@ -79,7 +79,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Prepares points; a single column that ascends in equal steps is recognised, and its lags are shared.
+    /// Prepares points; a single column that ascends in equal steps, some left out, is recognised, and its lags are shared.
     pub fn new(points: Points) -> Self {
         let lags = Lags::of(&points);
         Self { points, lags }
@@ -175,13 +175,13 @@ impl Program {
     ) -> Result<()> {
         self.check(theta, &[x])?;
         check_matrix(k, x.n(), x.n(), stride)?;
-        let (output, mut code) = (Output::matrix(k, stride), &self.code);
+        let (output, mut code, mut places) = (Output::matrix(k, stride), &self.code, None);
         if let (Some(parts), Some(lags)) = (&self.lagged, &x.lags) {
             lag::values(parts, self.how, theta, (self.id, lags), scratch);
-            code = &parts.pairs;
+            (code, places) = (&parts.pairs, Some(&lags.places));
         }
         scratch.rows.compute(&code.maps, code.features, &x.points, theta);
-        tile::values(code, self.how, theta, Area::lower(x.n()), Both::Same, &output, scratch, threads);
+        tile::values(code, self.how, theta, Area::lower(x.n(), places), Both::Same, &output, scratch, threads);
         Ok(())
     }
 
@@ -252,12 +252,13 @@ impl Program {
     ) -> Result<()> {
         self.check(theta, &[x])?;
         check_gradients(self, gradient, &[(dx.as_deref(), x)])?;
-        let (area, job, points) = (Area::lower(x.n()), Adjoint::Given(&adjoint), dx.is_some());
+        let (job, points) = (Adjoint::Given(&adjoint), dx.is_some());
         let lagged = match (&self.lagged, &x.lags) {
             (Some(parts), Some(lags)) if !points => Some((parts, lags)),
             _ => None,
         };
         let code = lagged.map_or(&self.code, |(parts, _)| &parts.pairs);
+        let area = Area::lower(x.n(), lagged.map(|(_, lags)| &lags.places));
         if let Some((parts, lags)) = lagged {
             lag::values(parts, self.how, theta, (self.id, lags), scratch);
         }

@@ -142,7 +142,7 @@ pub(super) unsafe fn forward<S: Loops, const SLOPES: bool>(
                     for r in 0..*rows {
                         let (table, out) = (tile.tables.feature(table + r).as_ptr(), planes.value(out + r));
                         for s in tile.segments {
-                            let from = table.add(s.row - s.column);
+                            let from = table.add(s.lag);
                             for k in (0..s.padded).step_by(S::LANES) {
                                 S::store(out.add(s.offset + k), S::load(from.add(k)));
                             }

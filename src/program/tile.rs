@@ -141,7 +141,7 @@ struct GroupWork<'a> {
     columns: &'a Features,
     tables: &'a Features,
     both: Both,
-    group: &'a Group,
+    group: &'a Group<'a>,
     room: &'a mut Room,
     sums: &'a mut Sums,
     job: &'a Job<'a>,
