@@ -6,6 +6,7 @@ use super::levels::Levels;
 use super::link::Link;
 use super::member::{Member, Parts};
 use super::model::Model;
+use super::reach::{Few, Reach};
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gp::{IterativePosterior, Process, Repeats, SparsePosterior, Summary};
@@ -15,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 
 /// The version this build writes.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 const MAGIC: &str = "covary model";
 
-/// Versions 4 to 6: everything a model is, on standardised data. Since version 5 transforms may have a reach, since version 6 steps
-/// of the level come again.
+/// Versions 4 to 7: everything a model is, on standardised data. Since version 5 transforms may have a reach, since version 6 steps
+/// of the level come again, since version 7 members count less where they are less sure.
 #[derive(Serialize, Deserialize)]
 struct Body {
     encoding: Encoding,
@@ -51,9 +52,16 @@ struct StoredMember {
     /// The largest prior variance at a row; since version 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reach: Option<f64>,
+    /// Does its share follow from what a few rows say, too? Since version 7.
+    #[serde(default, skip_serializing_if = "is_false")]
+    few: bool,
     /// Steps of the level that were taken out; since version 4.
     #[serde(default, skip_serializing_if = "Levels::is_empty")]
     levels: Levels,
+}
+
+fn is_false(v: &bool) -> bool {
+    !v
 }
 
 /// Version 1: a single member.
@@ -87,6 +95,7 @@ impl From<Body1> for Body {
             sparse: None,
             weights: None,
             reach: None,
+            few: false,
             levels: Levels::default(),
         };
         let (encoding, target, rows, inputs) = (b.encoding, b.target, b.rows, b.inputs);
@@ -127,7 +136,8 @@ impl Model {
                 Process::Iterative(p) => Some(p.alpha().to_vec()),
                 _ => None,
             },
-            reach: m.reach,
+            reach: m.reach.as_ref().map(|r| r.prior),
+            few: m.reach.as_ref().is_some_and(|r| r.few.is_some()),
             levels: m.levels.clone(),
         };
         let body = Body {
@@ -224,7 +234,8 @@ impl StoredMember {
         if !self.levels.is_finite() {
             return Err(Error::option("model", "a member's steps of the level are not finite"));
         }
-        let (reach, levels) = (self.reach, self.levels);
+        let (few, levels) = (self.few, self.levels);
+        let reach = self.reach.map(|prior| Reach { prior, few: None });
         let kernel = self.kernel.parse::<Kernel>()?.bind_to(x.d())?;
         if let Some(summary) = self.sparse {
             let program = Program::compile(&kernel, x.d())?;
@@ -258,6 +269,11 @@ impl StoredMember {
             known: self.known_noise,
             repeats: repeats.transpose()?,
         };
-        Ok(Member { reach, levels, ..Member::new(parts, x)? })
+        let mut member = Member { reach, levels, ..Member::new(parts, x)? };
+        if few {
+            let few = Few::of(&member, x)?;
+            member.reach.iter_mut().for_each(|r| r.few = Some(few.clone()));
+        }
+        Ok(member)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::levels::Levels;
 use super::link::Link;
+use super::reach::{Few, Reach};
 use crate::data::{Points, Scaling};
 use crate::error::Result;
 use crate::gp::{Posterior, Prediction, Process, Repeats};
@@ -21,8 +22,8 @@ pub struct Member {
     pub(super) known: Option<Vec<f64>>,
     pub(super) repeats: Option<Repeats>,
     pub(super) process: Process,
-    /// The largest prior variance at a row it has seen; see [`Member::shares`].
-    pub(super) reach: Option<f64>,
+    /// How far it is to be believed, beside other members.
+    pub(super) reach: Option<Reach>,
 }
 
 /// What a member is made from; the posterior follows from it.
@@ -55,18 +56,27 @@ impl Member {
         Self { weight, kernel, noise, link, levels, scaling, y, known: None, repeats: None, process, reach: None }
     }
 
-    /// The same member, which counts less where its prior says that anything may happen.
+    /// The same member, which counts less where it is less sure.
     pub(super) fn within_reach(mut self, x: &Points) -> Result<Self> {
-        self.reach = Some(self.process.prior(x)?.into_iter().fold(0.0, f64::max)).filter(|r| *r > 0.0);
+        self.reach = Reach::of(&self, x)?;
         Ok(self)
     }
 
-    /// Its share at each point, before shares are made to add up to one. Beyond the data the prior of a polynomial grows
-    /// without bound, and its mean with it; members that are calmer there count more: w/√(k(x, x)/max k(xᵢ, xᵢ)).
-    pub(super) fn shares(&self, points: &Points) -> Result<Vec<f64>> {
-        let Some(reach) = self.reach else { return Ok(vec![self.weight; points.n()]) };
-        let prior = self.process.prior(&self.scaling.points(points)?)?;
-        Ok(prior.into_iter().map(|v| self.weight / (v / reach).max(1.0).sqrt()).collect())
+    /// Chooses anew, of all rows, the few that its shares follow from, where there are some.
+    pub(super) fn look_again(&mut self, x: &Points) -> Result<()> {
+        if self.reach.as_ref().is_some_and(|r| r.few.is_some()) {
+            let few = Few::of(self, x)?;
+            self.reach.iter_mut().for_each(|r| r.few = Some(few.clone()));
+        }
+        Ok(())
+    }
+
+    /// Its share at each point, before shares are made to add up to one, where its means under the link are these.
+    pub(super) fn shares(&self, points: &Points, means: &[f64]) -> Result<Vec<f64>> {
+        let Some(reach) = &self.reach else { return Ok(vec![self.weight; points.n()]) };
+        let mut shares = reach.shares(self, &self.scaling.points(points)?, means)?;
+        shares.iter_mut().for_each(|s| *s *= self.weight);
+        Ok(shares)
     }
 
     /// Its share in the model's predictions.
@@ -102,16 +112,20 @@ impl Member {
         Ok(p)
     }
 
-    /// Means of the target itself, without variances where they are not needed.
-    pub(super) fn mean(&self, points: &Points) -> Result<Vec<f64>> {
+    /// Means of the linked target and of the target itself, without variances where they are not needed.
+    pub(super) fn means(&self, points: &Points) -> Result<(Vec<f64>, Vec<f64>)> {
         if matches!(self.link, Link::Log | Link::BoxCox { .. }) {
             // The mean of an exponential needs the variance.
             let p = self.predict(points)?;
-            return Ok(p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect());
+            let own = p.mean.iter().zip(&p.variance_y).map(|(&m, &v)| self.link.moments(m, v).0).collect();
+            return Ok((p.mean, own));
         }
-        let (mean, noise) = (self.process.mean(&self.scaling.points(points)?)?, self.noise());
-        let own = |(m, &x): (f64, &f64)| self.link.moments(self.scaling.mean(m) + self.levels.at(x), noise).0;
-        Ok(mean.into_iter().zip(points.column(0)).map(own).collect())
+        let (mut linked, noise) = (self.process.mean(&self.scaling.points(points)?)?, self.noise());
+        for (m, &x) in linked.iter_mut().zip(points.column(0)) {
+            *m = self.scaling.mean(*m) + self.levels.at(x);
+        }
+        let own = linked.iter().map(|&m| self.link.moments(m, noise).0).collect();
+        Ok((linked, own))
     }
 
     /// Takes in more observations; the noise of new rows is the common one.
@@ -121,7 +135,9 @@ impl Member {
         let (x, y) = (self.scaling.points(points)?, self.scaling.target(&y));
         let seen = self.process.prior(&x)?.into_iter().fold(0.0, f64::max);
         self.process.append(&x, &y)?;
-        self.reach = self.reach.map(|r| r.max(seen));
+        if let Some(reach) = &mut self.reach {
+            reach.prior = reach.prior.max(seen);
+        }
         if let Some(known) = &mut self.known {
             known.resize(known.len() + y.len(), 0.0);
         }

@@ -20,6 +20,7 @@ mod objective;
 mod options;
 mod periodogram;
 mod problem;
+mod reach;
 mod rivals;
 mod sparse;
 mod sparse_start;

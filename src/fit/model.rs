@@ -178,9 +178,10 @@ impl Model {
     /// As [`Model::predict`].
     pub fn distributions(&self, points: &Points) -> Result<(Vec<Mixture>, Vec<Mixture>)> {
         let (mut f, mut y) = (vec![Mixture::default(); points.n()], vec![Mixture::default(); points.n()]);
-        let shares = self.shares(points)?;
-        for (member, shares) in self.members.iter().zip(&shares) {
-            let (link, p) = (member.link, member.predict(points)?);
+        let said = self.members.iter().map(|m| m.predict(points)).collect::<Result<Vec<_>>>()?;
+        let shares = self.shares(points, said.iter().map(|p| p.mean.as_slice()))?;
+        for ((member, p), shares) in self.members.iter().zip(&said).zip(&shares) {
+            let link = member.link;
             let (wider, noise) = (self.widening * self.widening, member.noise());
             for i in 0..points.n() {
                 let (weight, mean) = (shares[i], p.mean[i]);
@@ -206,18 +207,19 @@ impl Model {
     /// As [`Model::predict`].
     pub fn mean(&self, points: &Points) -> Result<Vec<f64>> {
         let mut mean = vec![0.0; points.n()];
-        let shares = self.shares(points)?;
-        for (member, shares) in self.members.iter().zip(&shares) {
-            let own = member.mean(points)?;
+        let said = self.members.iter().map(|m| m.means(points)).collect::<Result<Vec<_>>>()?;
+        let shares = self.shares(points, said.iter().map(|(linked, _)| linked.as_slice()))?;
+        for ((_, own), shares) in said.into_iter().zip(&shares) {
             let counts = mean.iter_mut().zip(own).zip(shares).filter(|(_, share)| **share > 0.0);
             counts.for_each(|((m, own), share)| *m += share * own);
         }
         Ok(mean)
     }
 
-    /// For each member its weight at each point; they add up to one.
-    fn shares(&self, points: &Points) -> Result<Vec<Vec<f64>>> {
-        let mut shares = self.members.iter().map(|m| m.shares(points)).collect::<Result<Vec<_>>>()?;
+    /// For each member its weight at each point, where its means under its link are these; they add up to one.
+    fn shares<'a>(&self, points: &Points, means: impl Iterator<Item = &'a [f64]>) -> Result<Vec<Vec<f64>>> {
+        let each = self.members.iter().zip(means);
+        let mut shares = each.map(|(m, means)| m.shares(points, means)).collect::<Result<Vec<_>>>()?;
         if self.members.iter().any(|m| m.reach.is_some()) {
             for i in 0..points.n() {
                 let total: f64 = shares.iter().map(|s| s[i]).sum();
@@ -257,7 +259,12 @@ impl Model {
         let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
         let places: Vec<usize> = (0..self.members.len()).collect();
         // A sample is of one member at all points: by its mean share in them.
-        let shares: Vec<f64> = self.shares(points)?.iter().map(|s| s.iter().sum()).collect();
+        let means = match self.members.iter().any(|m| m.reach.is_some()) {
+            true => self.members.iter().map(|m| Ok(m.means(points)?.0)).collect::<Result<Vec<_>>>()?,
+            false => vec![vec![]; self.members.len()],
+        };
+        let shares = self.shares(points, means.iter().map(Vec::as_slice))?;
+        let shares: Vec<f64> = shares.iter().map(|s| s.iter().sum()).collect();
         let draw = |rng: &mut _| places.choose_weighted(rng, |&i| shares[i]).copied().unwrap_or(0);
         let drawn: Vec<usize> =
             if places.len() == 1 { vec![0; count] } else { (0..count).map(|_| draw(&mut rng)).collect() };
@@ -290,8 +297,9 @@ impl Model {
         members.iter_mut().try_for_each(|m| m.append(points, y))?;
         let x = self.scaling().points(points)?;
         let columns: Vec<Vec<f64>> = (0..x.d()).map(|c| [self.x.column(c), x.column(c)].concat()).collect();
-        self.x = Points::from_columns(&columns)?;
-        self.members = members;
+        let x = Points::from_columns(&columns)?;
+        members.iter_mut().try_for_each(|m| m.look_again(&x))?;
+        (self.x, self.members) = (x, members);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::gp::LeaveOneOut;
 /// by, so differences between them are smaller than they look.
 const EQUAL: f64 = 0.1;
 /// What a row at an end counts, against one between others: there are few, and the parameters have seen both.
-const END: f64 = 3.0;
+const END: f64 = 6.0;
 /// A smaller weight is not worth the memory and the time.
 const SMALLEST: f64 = 0.03;
 /// Rounds of the iteration; it has converged long before.

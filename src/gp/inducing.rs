@@ -195,6 +195,13 @@ fn greedy_variance(program: &Program, theta: &[f64], x: &Points, m: usize) -> Re
     Ok(x.select(&chosen))
 }
 
+/// Rows one after another, each the one whose variance given the others is largest under a kernel; at most so many, and as many
+/// as tell something.
+pub(crate) fn landmarks(program: &Program, theta: &[f64], x: &Points, most: usize) -> Result<Points> {
+    let chosen = pivoted(program, theta, &Inputs::without_lags(x.clone()), most.min(x.n()))?.1;
+    Ok(x.select(&chosen))
+}
+
 /// The first rows of the pivoted Cholesky factor of k(x, x) = RᵀR, and their pivots; needs as many of its columns only.
 /// Ends early where nothing is left: the other rows of R are nought.
 pub(super) fn pivoted(program: &Program, theta: &[f64], x: &Inputs, m: usize) -> Result<(Matrix, Vec<usize>)> {

@@ -23,7 +23,7 @@ pub use exact::{Exact, Timings};
 pub use grid::{GridAccount, GridProcess};
 pub use grid_posterior::{GridPosterior, Variances};
 pub use inducing::{Placing, check_inducing, place_inducing, sample, sample_rows};
-pub(crate) use inducing::{check_number, count_distinct};
+pub(crate) use inducing::{check_number, count_distinct, landmarks};
 pub use iterative::{Effort, Iterative};
 pub use iterative_posterior::IterativePosterior;
 pub use loo::LeaveOneOut;

@@ -24,6 +24,15 @@ impl Kernel {
         Kernel::sum(sets.iter().map(|set| Kernel::rbf().on(set)))
     }
 
+    /// What rows nearer to one another than this width have in common, and no others: an RBF whose lengthscale is held, and whose
+    /// variance starts at this value.
+    pub fn place(width: f64, variance: f64) -> Kernel {
+        let mut rbf = Primitive::new(Kind::Rbf);
+        rbf.groups[0] = vec![Param::at(Role::Variance, variance)];
+        rbf.groups[1] = vec![Param::fixed(Role::Lengthscale { column: None }, width)];
+        Kernel::from_unit(Unit::Primitive(rbf))
+    }
+
     /// A constant that is not trained.
     pub fn held_constant(value: f64) -> Kernel {
         let mut constant = Primitive::new(Kind::C);

@@ -184,38 +184,6 @@ fn blocks_are_predicted_from_the_other_rows() {
     }
 }
 
-/// Within the data members count by their weights; far beyond, those count most whose prior does not grow.
-#[test]
-fn members_that_run_away_count_less_beyond_the_data() {
-    let x: Vec<f64> = (0..40).map(|i| f64::from(i) / 10.0).collect();
-    let y = x.iter().map(|x| (2.0 * x).sin() + 0.2 * x * x).collect();
-    let data = Dataset::new(Points::from_column(&x).unwrap(), y).unwrap();
-    let polynomial: Kernel = "LIN * LIN * LIN + RBF".parse().unwrap();
-    let fit = Fit::new(polynomial).restarts(1).iterations(40).rivals(vec![Kernel::matern52()]);
-    let model = fit.run(&data).unwrap();
-    assert_eq!(model.members().len(), 2, "{:?}", model.account().candidates);
-    let share = |x: f64| {
-        let told = model.distribution(&Points::from_column(&[x]).unwrap()).unwrap();
-        let all: f64 = told[0].parts.iter().map(|p| p.weight).sum();
-        assert!((all - 1.0).abs() < 1e-12);
-        let calm = model.members().iter().position(|m| m.kernel().to_string().starts_with("MAT52")).unwrap();
-        told[0].parts[calm].weight
-    };
-    let own = model.members().iter().find(|m| m.kernel().to_string().starts_with("MAT52")).unwrap().weight();
-    assert!((share(2.0) - own).abs() < 1e-12);
-    assert!(share(8.0) > own && share(100.0) > share(8.0) && share(100.0) > 0.99, "{own} {}", share(100.0));
-    // Where a polynomial overflows, the others still answer.
-    let beyond = Points::from_column(&[1e120]).unwrap();
-    assert!(model.predict(&beyond).unwrap().mean[0].is_finite() && model.mean(&beyond).unwrap()[0].is_finite());
-    // The quick way to the mean is the same mean.
-    let far = Points::from_column(&[1.0, 5.0, 30.0]).unwrap();
-    let (whole, quick) = (model.predict(&far).unwrap().mean, model.mean(&far).unwrap());
-    assert!(whole.iter().zip(&quick).all(|(a, b)| (a - b).abs() <= 1e-9 * a.abs().max(1.0)), "{whole:?} {quick:?}");
-    // So it is after a file.
-    let again = Model::from_bytes(&model.to_bytes().unwrap(), std::path::Path::new("m")).unwrap();
-    assert_eq!(again.mean(&far).unwrap(), quick);
-}
-
 /// Written before steps of the level were known.
 #[test]
 fn a_model_of_the_third_version_still_opens() {
@@ -226,6 +194,21 @@ fn a_model_of_the_third_version_still_opens() {
     for (mean, was) in p.mean.iter().zip([0.8892800149709166, -1.7426131391581194, -0.7967356485308339]) {
         assert!((mean - was).abs() < 1e-9, "{mean} {was}");
     }
+}
+
+/// Written before members counted less where they are less sure.
+#[test]
+fn a_model_of_the_sixth_version_still_opens() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/files/model-6.covary");
+    let model = Model::open(path).unwrap();
+    assert_eq!((model.n(), model.members().len()), (18, 4));
+    let p = model.predict(&Points::from_column(&[19.0, 26.0, 8.5]).unwrap()).unwrap();
+    for (mean, was) in p.mean.iter().zip([-0.0856475305100799, 2.5225655018988027, -0.4217259671440355]) {
+        assert!((mean - was).abs() < 1e-9, "{mean} {was}");
+    }
+    // Written again, it is what it was.
+    let again = Model::from_bytes(&model.to_bytes().unwrap(), path.as_ref()).unwrap();
+    assert_eq!(again.predict(&Points::from_column(&[26.0]).unwrap()).unwrap().mean[0], p.mean[1]);
 }
 
 /// Written before members counted by where they are asked: predictions are what they were then.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod architecture;
+mod averages;
 mod bad_data;
 mod golden;
 mod grid;
