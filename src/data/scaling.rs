@@ -63,6 +63,7 @@ impl Scaling {
             (scaling.centres[c], scaling.widths[c]) = centre_and_width(data.x().column(c), &data.inputs()[c])?;
         }
         (scaling.target_centre, scaling.target_width) = centre_and_width(data.y(), data.target())?;
+        check_square(scaling.target_width, data.target())?;
         Ok(scaling)
     }
 
@@ -86,6 +87,7 @@ impl Scaling {
             (scaling.centres[c], scaling.widths[c]) = moments.centre_and_width();
         }
         (scaling.target_centre, scaling.target_width) = target.centre_and_width();
+        check_square(scaling.target_width, "target")?;
         Ok(scaling)
     }
 
@@ -228,6 +230,15 @@ impl Moments {
     }
 }
 
+/// Variances of the target are squares of its deviation.
+fn check_square(width: f64, name: &str) -> Result<()> {
+    if (1e-150..=1e150).contains(&width) {
+        return Ok(());
+    }
+    let message = format!("column `{name}` deviates by {width:e}, whose square no double can hold");
+    Err(Error::option("scaling", message).with_hint("divide the target by a constant"))
+}
+
 fn is_constant(values: &[f64]) -> bool {
     values.iter().all(|v| *v == values[0])
 }
@@ -287,6 +298,16 @@ mod tests {
     fn a_span_beyond_doubles_is_an_error_and_tiny_ones_are_not() {
         assert!(centre_and_width(&[-1.7e308, 1.7e308, 1.7e308], "v").is_err());
         assert_eq!(of(&[0.0, 5e-324]).1, 1.0);
+    }
+
+    #[test]
+    fn a_target_whose_variance_no_double_can_hold_is_refused_by_name() {
+        for size in [1e160, 1e-160] {
+            let x = Points::from_column(&[1.0, 2.0, 3.0]).unwrap();
+            let data = Dataset::new(x, vec![size, 2.0 * size, 4.0 * size]).unwrap();
+            let error = Scaling::of(&data).unwrap_err().to_string();
+            assert!(error.contains("column `y` deviates by"), "{error}");
+        }
     }
 
     #[test]

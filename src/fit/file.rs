@@ -150,6 +150,9 @@ impl Model {
             account: self.account.clone(),
         };
         let body = serde_json::to_vec(&body).map_err(|e| Error::option("model", e.to_string()))?;
+        // A number that is not finite is written as nothing: what cannot be read again is not written.
+        let again = serde_json::from_slice::<Body>(&body);
+        again.map_err(|e| Error::option("model", format!("it holds what no file can: {e}")))?;
         let mut bytes = format!("{MAGIC} {VERSION} {:08x} {}\n", crc32fast::hash(&body), body.len()).into_bytes();
         bytes.extend(body);
         bytes.push(b'\n');

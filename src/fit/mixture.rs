@@ -59,9 +59,10 @@ impl Mixture {
         let ends = || self.parts.iter().map(|part| part.link.quantile(part.mean, part.variance, z));
         // The quantile of a mixture lies between those of its parts.
         let (mut low, mut high) = ends().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), e| (l.min(e), h.max(e)));
-        for _ in 0..200 {
-            let middle = 0.5 * (low + high);
-            if middle <= low || middle >= high {
+        // Parts that hardly count may lie 300 decimal powers away: it takes some two thousand halvings at most.
+        loop {
+            let middle = 0.5 * low + 0.5 * high;
+            if middle.is_nan() || middle <= low || middle >= high {
                 break;
             }
             if self.cdf(middle) < p { low = middle } else { high = middle }
@@ -132,6 +133,17 @@ mod tests {
         assert!((m.crps(y) - score).abs() < 2e-3, "{} {score}", m.crps(y));
         for p in [0.01, 0.3, 0.5, 0.975] {
             assert!((m.cdf(m.quantile(p)) - p).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_part_that_hardly_counts_does_not_move_quantiles_however_far_it_lies() {
+        let part =
+            |weight, mean, variance| Part { weight, link: Link::Identity, mean, variance, mean_over: variance };
+        let m = Mixture { parts: vec![part(1.0 - 1e-15, 2.0, 0.25), part(1e-15, -1e150, 1e290)] };
+        for p in [0.025, 0.5, 0.975] {
+            let plain = 2.0 + 0.5 * normal::quantile(p);
+            assert!((m.quantile(p) - plain).abs() < 1e-9, "{} {plain}", m.quantile(p));
         }
     }
 

@@ -42,8 +42,7 @@ impl Reach {
         let within = |v: f64| 1.0 / (v / self.prior).max(1.0).sqrt();
         let prior = member.process.prior(at)?.into_iter().map(within);
         let Some(few) = &self.few else { return Ok(prior.collect()) };
-        // What overflows is as far away as can be.
-        let one = |(within, sd): (f64, f64)| if sd.is_finite() { within * few.typical / sd } else { 0.0 };
+        let one = |(within, sd): (f64, f64)| within * few.typical / sd;
         Ok(prior.zip(few.deviations(member, at, means)?).map(one).collect())
     }
 }
@@ -62,12 +61,13 @@ impl Few {
     }
 
     /// Deviations of y in the target's units at standardised points, about means under the link: half of what lies between the
-    /// values a deviation above and below.
+    /// values a deviation above and below. What overflows is as far away as can be.
     fn deviations(&self, member: &Member, at: &Points, means: &[f64]) -> Result<Vec<f64>> {
         let variances = self.process.predict(at)?.variance_y;
         let one = |(v, &mean): (f64, &f64)| {
             let sd = member.scaling.variance(v).sqrt();
-            (0.5 * (member.link.undo(mean + sd) - member.link.undo(mean - sd))).max(f64::MIN_POSITIVE)
+            let half = 0.5 * (member.link.undo(mean + sd) - member.link.undo(mean - sd));
+            if half.is_nan() { f64::INFINITY } else { half.max(f64::MIN_POSITIVE) }
         };
         Ok(variances.into_iter().zip(means).map(one).collect())
     }

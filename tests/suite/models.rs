@@ -240,6 +240,17 @@ fn bad_data_is_refused_or_adjusted_and_said() {
     assert!(Fit::new(Kernel::rbf()).noise(f64::NAN).run(&data).is_err());
 }
 
+/// What no file can hold is said when it is written, not when it is read.
+#[test]
+fn a_target_out_of_range_is_refused_before_it_is_fitted() {
+    for size in [1e200, 1e-200] {
+        let x = random_points(20, 1, 3);
+        let y = targets(&x, 3).iter().map(|v| v * size).collect();
+        let error = small_fit(x, y).unwrap_err();
+        assert!(error.to_string().contains("square") && error.hint().is_some(), "{error}");
+    }
+}
+
 #[test]
 fn a_model_file_comes_back_to_the_bit_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
