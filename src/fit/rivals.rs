@@ -18,8 +18,10 @@ const RIVAL_STEPS: usize = 60;
 /// The most iterations of the asked kernel on a transformed target, where it goes on from another fit.
 const STEPS_AGAIN: usize = 100;
 
-/// The share of rows with the inputs of another from which on rivals say what such rows share.
+/// The share of rows that are copies of others from which on rivals say what such rows share, and their share of all with the inputs
+/// of others.
 const COPIES: f64 = 0.01;
+const ALIKE: f64 = 0.9;
 /// The lengthscale that tells places apart, in standard deviations of each input.
 const PLACE: f64 = 1e-4;
 /// Where the variance of what copied rows share starts, as noise does: from larger ones fits end with no such term, and a curve
@@ -82,9 +84,13 @@ impl Fit {
     }
 }
 
-/// Are there enough rows with the inputs of another for what they share to be told from noise?
+/// Are there enough copies of rows, target and all, and hardly any rows with the same inputs that differ? Where they do differ, they
+/// tell what noise there is.
 fn copied(problem: &Problem) -> bool {
-    problem.repeats.as_ref().is_some_and(|r| (r.rows() - r.n()) as f64 >= COPIES * r.rows() as f64)
+    problem.repeats.as_ref().is_some_and(|r| {
+        let (copies, repeated) = (r.copies() as f64, (r.rows() - r.n()) as f64);
+        copies >= COPIES * r.rows() as f64 && copies >= ALIKE * repeated
+    })
 }
 
 /// What rows with the same inputs have in common and no others have. Without it, the copies of rows that many tables have

@@ -66,6 +66,12 @@ impl Repeats {
         self.first.extend((1..=y.len()).map(|i| begin + i));
     }
 
+    /// Rows beyond the first of their group, where all targets of the group are the same.
+    pub fn copies(&self) -> usize {
+        let alike = |i: usize| self.of(i).iter().all(|y| *y == self.of(i)[0]);
+        (0..self.n()).filter(|&i| alike(i)).map(|i| self.of(i).len() - 1).sum()
+    }
+
     /// Number of groups.
     pub fn n(&self) -> usize {
         self.first.len() - 1

@@ -106,6 +106,14 @@ fn copied_rows_do_not_make_the_curve_follow_every_row() {
         let mean = fit.run(data).unwrap().mean(&points).unwrap();
         (mean.iter().zip(&at).map(|(m, r)| (m - truth(r)).powi(2)).sum::<f64>() / 200.0).sqrt()
     };
+    let names = |data: &Dataset| -> Vec<String> {
+        fit().run(data).unwrap().account().candidates.iter().map(|c| c.kernel.clone()).collect()
+    };
+    assert!(names(&copied).iter().all(|k| k.starts_with("nkn") || k.contains("l=0.0001!")), "{:?}", names(&copied));
+    // Rows that share their inputs alone tell what noise there is.
+    let differ: Vec<f64> = copied.y().iter().enumerate().map(|(i, y)| if i < 90 { *y } else { y + 0.3 }).collect();
+    let apart = Dataset::new(copied.x().clone(), differ).unwrap();
+    assert!(names(&apart).iter().all(|k| !k.contains("l=0.0001!")), "{:?}", names(&apart));
     let (clean, ours) = (error(fit(), &once), error(fit(), &copied));
     let plain = error(Fit::new(Kernel::rbf()).restarts(2), &copied);
     assert!(
