@@ -6,7 +6,7 @@ use super::levels::Levels;
 use super::link::Link;
 use super::member::{Member, Parts};
 use super::model::Model;
-use super::reach::{Few, Reach};
+use super::reach::Reach;
 use crate::data::{Encoding, Points, Scaling};
 use crate::error::{Error, ErrorKind, Result};
 use crate::gp::{IterativePosterior, Process, Repeats, SparsePosterior, Summary};
@@ -137,7 +137,7 @@ impl Model {
                 _ => None,
             },
             reach: m.reach.as_ref().map(|r| r.prior),
-            few: m.reach.as_ref().is_some_and(|r| r.few.is_some()),
+            few: m.has_looked(),
             levels: m.levels.clone(),
         };
         let body = Body {
@@ -274,8 +274,7 @@ impl StoredMember {
         };
         let mut member = Member { reach, levels, ..Member::new(parts, x)? };
         if few {
-            let few = Few::of(&member, x)?;
-            member.reach.iter_mut().for_each(|r| r.few = Some(few.clone()));
+            member.look(x)?;
         }
         Ok(member)
     }

@@ -62,13 +62,18 @@ impl Member {
         Ok(self)
     }
 
-    /// Chooses anew, of all rows, the few that its shares follow from, where there are some.
-    pub(super) fn look_again(&mut self, x: &Points) -> Result<()> {
-        if self.reach.as_ref().is_some_and(|r| r.few.is_some()) {
-            let few = Few::of(self, x)?;
-            self.reach.iter_mut().for_each(|r| r.few = Some(few.clone()));
+    /// Chooses, of all rows, the few that its shares follow from.
+    pub(super) fn look(&mut self, x: &Points) -> Result<()> {
+        if let Some(mut reach) = self.reach.take() {
+            reach.few = Some(Few::of(self, x)?);
+            self.reach = Some(reach);
         }
         Ok(())
+    }
+
+    /// Do its shares follow from a few of the rows?
+    pub(super) fn has_looked(&self) -> bool {
+        self.reach.as_ref().is_some_and(|r| r.few.is_some())
     }
 
     /// Its share at each point, before shares are made to add up to one, where its means under the link are these.

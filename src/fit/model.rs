@@ -298,7 +298,7 @@ impl Model {
         let x = self.scaling().points(points)?;
         let columns: Vec<Vec<f64>> = (0..x.d()).map(|c| [self.x.column(c), x.column(c)].concat()).collect();
         let x = Points::from_columns(&columns)?;
-        members.iter_mut().try_for_each(|m| m.look_again(&x))?;
+        members.iter_mut().filter(|m| m.has_looked()).try_for_each(|m| m.look(&x))?;
         (self.x, self.members) = (x, members);
         Ok(())
     }

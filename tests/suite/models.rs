@@ -240,7 +240,7 @@ fn bad_data_is_refused_or_adjusted_and_said() {
     assert!(Fit::new(Kernel::rbf()).noise(f64::NAN).run(&data).is_err());
 }
 
-/// What no file can hold is said when it is written, not when it is read.
+/// Its variances would overflow or vanish, and no file could hold the model.
 #[test]
 fn a_target_out_of_range_is_refused_before_it_is_fitted() {
     for size in [1e200, 1e-200] {
