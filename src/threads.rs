@@ -20,6 +20,11 @@ impl Threads {
         if rayon::current_thread_index().is_none() { Threads::All } else { Threads::One }
     }
 
+    /// Does both, side by side where that is allowed.
+    pub fn both<A: Send, B: Send>(self, a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+        if self == Threads::All { rayon::join(a, b) } else { (a(), b()) }
+    }
+
     /// Does work that will be spread out again and again, from within the pool: from outside, every time would cost a
     /// waiting and two wakings, which for a few milliseconds of work is not little.
     ///

@@ -257,8 +257,9 @@ impl Solution {
         let mut excess = gram.finish(room.square(m), threads);
         let mut b = statistics.b.clone();
         if basis.form == Form::Plain {
-            product::whiten(&basis.inverse, &mut excess, &mut room.work, threads);
-            basis.factor.half_solve(&mut b);
+            // A substitution is one long chain, which another thread may as well do meanwhile.
+            let whiten = || product::whiten(&basis.inverse, &mut excess, &mut room.work, threads);
+            threads.both(whiten, || basis.factor.half_solve(&mut b));
         }
         let trace = excess.trace();
         let mut scale = noise;

@@ -6,7 +6,7 @@ use super::inducing::check_number;
 use super::rows::Rows;
 use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
-use crate::linalg::Matrix;
+use crate::linalg::{Matrix, sum_scaled};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use std::time::Instant;
@@ -187,9 +187,7 @@ impl<'a> Sparse<'a> {
             clock.lap(&mut timings.products);
             let (at, weights) = (&*at, &adjoints.weights);
             let adjoint = |j: usize, i: usize, out: &mut [f64]| {
-                for ((o, a), y) in out.iter_mut().zip(&at.column(j)[i..]).zip(&y[i..]) {
-                    *o = a + y * weights[j];
-                }
+                sum_scaled(out, &at.column(j)[i..], weights[j], &y[i..]);
             };
             let to = (None, dz.as_deref_mut());
             program.pullback_cross(theta, (&x, &basis.z), adjoint, gradient, to, scratch, threads)?;

@@ -3,7 +3,7 @@
 
 use super::times::solve_lower;
 use super::workspace::Workspace;
-use super::{Matrix, dot, par, sum_of_logs};
+use super::{Matrix, add_scaled, dot, par, sum_of_logs};
 use crate::threads::Threads;
 
 /// The smallest jitter tried, relative to the mean of the diagonal.
@@ -175,9 +175,7 @@ impl Cholesky {
             let column = self.l.column(j);
             b[j] /= column[j];
             let pivot = b[j];
-            for (b, l) in b[j + 1..n].iter_mut().zip(&column[j + 1..]) {
-                *b -= pivot * l;
-            }
+            add_scaled(&mut b[j + 1..n], -pivot, &column[j + 1..]);
         }
     }
 
@@ -207,9 +205,7 @@ impl Cholesky {
     pub fn multiply(&self, z: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.n()];
         for (j, &z) in z.iter().enumerate().take(self.n()) {
-            for (o, l) in out[j..].iter_mut().zip(&self.l.column(j)[j..]) {
-                *o += z * l;
-            }
+            add_scaled(&mut out[j..], z, &self.l.column(j)[j..]);
         }
         out
     }

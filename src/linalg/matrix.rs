@@ -128,19 +128,6 @@ fn stride(rows: usize) -> usize {
     if lines > 0 && lines.is_multiple_of(512) { lines + 8 } else { lines }
 }
 
-/// Σ aᵢ bᵢ, in a fixed order with eight partial sums.
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (a8, b8) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = a8.remainder().iter().zip(b8.remainder()).map(|(x, y)| x * y).sum();
-    for (x, y) in a8.zip(b8) {
-        for k in 0..8 {
-            sums[k] += x[k] * y[k];
-        }
-    }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (b + f)) + ((c + g) + (d + h)) + rest
-}
 /// Σ log v of positive numbers, from the logarithms of a few products of them: as exact as the sum of single logarithms, and
 /// several times as fast.
 pub fn sum_of_logs(values: impl Iterator<Item = f64>) -> f64 {

@@ -28,6 +28,7 @@ mod steps;
 #[cfg(target_arch = "x86_64")]
 mod tiles;
 mod times;
+mod wide;
 mod workspace;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -38,8 +39,9 @@ pub use eigen::{Eigen, EigenRoom, symmetric_eigen, symmetric_eigen_in};
 pub use kept::{Errors, Gram, Right};
 pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use many::{SolvedMany, conjugate_gradients_many};
-pub use matrix::{Matrix, dot, sum_of_logs};
+pub use matrix::{Matrix, sum_of_logs};
 pub use times::leave_wide_registers;
+pub use wide::{add_scaled, dot, sum_scaled};
 
 use crate::threads::Threads;
 use faer::Par;

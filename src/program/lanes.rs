@@ -15,6 +15,7 @@ pub(super) trait Loops: Simd {
     unsafe fn affine(layer: Layer);
     unsafe fn squares(layer: Layer, fixed: &[f64]);
     unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, run: Run);
+    unsafe fn moments(a: &[*const f64], b: &[*const f64], fixed: &[f64], to: [*mut f64; 2], run: Run);
     unsafe fn values(profile: Profile, shape: f64, planes: profile::Planes);
     unsafe fn values_and_slopes(profile: Profile, shape: f64, planes: profile::Planes);
 }
@@ -34,6 +35,10 @@ macro_rules! loops {
             $(#[target_feature(enable = $feature)])?
             unsafe fn outer(a: &[*const f64], b: &[*const f64], beside: Beside, gradient: *mut f64, run: Run) {
                 unsafe { outer::outer::<Self>(a, b, beside, gradient, run) }
+            }
+            $(#[target_feature(enable = $feature)])?
+            unsafe fn moments(a: &[*const f64], b: &[*const f64], fixed: &[f64], [first, second]: [*mut f64; 2], run: Run) {
+                unsafe { outer::moments::<Self>(a, b, fixed, first, second, run) }
             }
             $(#[target_feature(enable = $feature)])?
             unsafe fn values(profile: Profile, shape: f64, planes: profile::Planes) {

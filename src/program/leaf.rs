@@ -75,10 +75,20 @@ pub(super) unsafe fn reverse<S: Loops>(
     // SAFETY: as promised by the caller.
     unsafe {
         row_adjoints::<S>(planes, *out, products, *base, grad, tile.len, of.adjoints);
-        for segment in tile.segments {
+        let grad = grad.add(coefficients * WIDEST);
+        // Sums over the pairs of a column serve coefficients and the column's features.
+        let alone = match &mut sinks.features {
+            Some(FeatureAdjoints::Columns(to)) if tile.sides.meeting == Meeting::Cross => {
+                let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
+                columns_alone::<S>(tile, (*kind, features), (c, of.adjoints), lists, sinks.wanted, (grad, to));
+                true
+            }
+            _ => false,
+        };
+        for segment in tile.segments.iter().filter(|_| !alone) {
             let (read, Lists { features: from, fixed, .. }) = (of.adjoints, &mut *lists);
             places(tile, features, segment, from, fixed);
-            let (grad, run) = (grad.add(coefficients * WIDEST), run_of(segment));
+            let run = run_of(segment);
             match (tile.sides.meeting, kind) {
                 (Meeting::Pairwise, _) => pairwise_gradient(tile, *kind, features, segment, read, grad),
                 (_, LeafKind::Square) => S::outer(read, from, Beside::Squared(fixed), grad, run),
@@ -90,11 +100,7 @@ pub(super) unsafe fn reverse<S: Loops>(
                 add_to_table::<S>(tile, *adjoint, first + r, sinks.tables);
             }
         }
-        let Some(to) = &mut sinks.features else { return };
-        if let (FeatureAdjoints::Columns(to), Meeting::Cross) = (&mut *to, tile.sides.meeting) {
-            let c = &tile.coefficients[*coefficients..coefficients + rows * features.len()];
-            return columns_alone::<S>(tile, *kind, features, (c, of.adjoints), lists, sinks.wanted, to);
-        }
+        let Some(to) = sinks.features.as_mut().filter(|_| !alone) else { return };
         for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| sinks.wanted[f]) {
             // The adjoint of atom k: Σ c[r][k] adjoint[r]
             let at = tile.coefficients.as_ptr().add(coefficients + k);
@@ -134,20 +140,20 @@ fn run_of(segment: &Segment) -> Run {
     Run { from: segment.offset, to: segment.offset + segment.padded }
 }
 
-/// Adjoints of the columns' features where nobody asks for the rows': every segment has one column, so that sums over its
-/// pairs are enough, Σ adjoint (x − x′) or Σ adjoint x for every row of the leaf, and no atom's adjoint is needed.
+/// Adjoints of the columns' features where nobody asks for the rows', and the gradient of coefficients: every segment has one
+/// column, so that sums over its pairs are enough, Σ adjoint (x − x′) or Σ adjoint x for every row of the leaf, and no atom's
+/// adjoint is needed. The gradient has Σ adjoint (x − x′)² or x′ Σ adjoint x.
 ///
 /// # Safety
 /// As the reverse pass.
 #[inline(always)]
 unsafe fn columns_alone<S: Loops>(
     tile: &Tile,
-    kind: LeafKind,
-    features: &[usize],
+    (kind, features): (LeafKind, &[usize]),
     (coefficients, read): (&[f64], &[*const f64]),
     lists: &mut Lists,
     wanted: &[bool],
-    to: &mut [f64],
+    (gradient, to): (*mut f64, &mut [f64]),
 ) {
     let (width, stride) = (features.len(), tile.sides.columns.stride);
     for segment in tile.segments {
@@ -155,17 +161,36 @@ unsafe fn columns_alone<S: Loops>(
         places(tile, features, segment, from, fixed);
         sums.clear();
         sums.resize(coefficients.len() * WIDEST, 0.0);
-        let (beside, slope) = match kind {
-            LeafKind::Square => (Beside::Apart(fixed), -2.0),
-            LeafKind::Dot => (Beside::Planes, 1.0),
-        };
-        // SAFETY: as promised by the caller; there are WIDEST sums a coefficient.
-        unsafe { S::outer(read, from, beside, sums.as_mut_ptr(), run_of(segment)) };
-        for (k, &f) in features.iter().enumerate().filter(|&(_, &f)| wanted[f]) {
-            let of = |r: usize| {
-                coefficients[r * width + k] * sums[(r * width + k) * WIDEST..][..WIDEST].iter().sum::<f64>()
+        let (run, at) = (run_of(segment), sums.as_mut_ptr());
+        // SAFETY: as promised by the caller; there are WIDEST sums a coefficient, there and here.
+        unsafe {
+            let slope = match kind {
+                LeafKind::Square => {
+                    S::moments(read, from, fixed, [at, gradient], run);
+                    -2.0
+                }
+                LeafKind::Dot => {
+                    S::outer(read, from, Beside::Planes, at, run);
+                    for c in 0..coefficients.len() {
+                        let scale = S::splat(fixed[c % width]);
+                        for k in (c * WIDEST..(c + 1) * WIDEST).step_by(S::LANES) {
+                            let sum = S::fma(S::load(at.add(k)), scale, S::load(gradient.add(k)));
+                            S::store(gradient.add(k), sum);
+                        }
+                    }
+                    1.0
+                }
             };
-            to[f * stride + segment.column] += slope * (0..read.len()).map(of).sum::<f64>();
+            for (i, &f) in features.iter().enumerate().filter(|&(_, &f)| wanted[f]) {
+                let mut sum = [S::splat(0.0); 2];
+                for c in (i..coefficients.len()).step_by(width) {
+                    let (sums, weight) = (at.add(c * WIDEST), S::splat(coefficients[c]));
+                    for (v, sum) in sum[..WIDEST / S::LANES].iter_mut().enumerate() {
+                        *sum = S::fma(weight, S::load(sums.add(v * S::LANES)), *sum);
+                    }
+                }
+                to[f * stride + segment.column] += slope * S::sum(S::add(sum[0], sum[1]));
+            }
         }
     }
 }

@@ -12,13 +12,10 @@ pub(super) enum Beside<'a> {
     Scaled(&'a [f64]),
     /// (b[i] − fixed[i])², for squares of their differences
     Squared(&'a [f64]),
-    /// b[i] − fixed[i], for the slopes of those
-    Apart(&'a [f64]),
 }
 
 const PLAIN: u8 = 0;
 const SQUARED: u8 = 1;
-const APART: u8 = 2;
 
 /// gradient[(r, i)] += Σ over pairs of a[r] b[i], lane by lane; `gradient` has WIDEST lanes an entry, row after row.
 ///
@@ -48,10 +45,6 @@ pub(super) unsafe fn outer<S: Simd>(
                 Beside::Squared(f) => {
                     let fixed = std::array::from_fn(|c| f[$i + c]);
                     outer_block::<S, $r, $c, $u, SQUARED>(a, b, fixed, [1.0; $c], to, width, run)
-                }
-                Beside::Apart(f) => {
-                    let fixed = std::array::from_fn(|c| f[$i + c]);
-                    outer_block::<S, $r, $c, $u, APART>(a, b, fixed, [1.0; $c], to, width, run)
                 }
             }
             $i += $c;
@@ -115,10 +108,8 @@ unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, c
                 let mut y = [S::splat(0.0); C];
                 for (c, y) in y.iter_mut().enumerate() {
                     *y = S::load(b[c].wrapping_add($k));
-                    if MAKE != PLAIN {
-                        *y = S::sub(*y, S::splat(fixed[c]));
-                    }
                     if MAKE == SQUARED {
+                        *y = S::sub(*y, S::splat(fixed[c]));
                         *y = S::mul(*y, *y);
                     }
                 }
@@ -151,6 +142,106 @@ unsafe fn outer_block<S: Simd, const R: usize, const C: usize, const U: usize, c
                 }
                 let p = gradient.add((r * width + c) * WIDEST);
                 S::store(p, S::fma(all, S::splat(scale[c]), S::load(p)));
+            }
+        }
+    }
+}
+
+/// first[(r, i)] += Σ a[r] (b[i] − fixed[i]) and second[(r, i)] += Σ a[r] (b[i] − fixed[i])² over the pairs of a run, as
+/// [`outer`]: what is read of a and b serves both.
+///
+/// # Safety
+/// As [`outer`].
+#[inline(always)]
+pub(super) unsafe fn moments<S: Simd>(
+    a: &[*const f64],
+    b: &[*const f64],
+    fixed: &[f64],
+    first: *mut f64,
+    second: *mut f64,
+    run: Run,
+) {
+    let (width, mut r) = (b.len(), 0);
+    assert!(fixed.len() >= width, "a number for each feature");
+    macro_rules! block {
+        ($r:literal, $c:literal, $i:ident) => {{
+            let at = (r * width + $i) * WIDEST;
+            let to = [first.add(at), second.add(at)];
+            moments_block::<S, $r, $c>(&a[r..], &b[$i..], &fixed[$i..], to, width, run);
+            $i += $c;
+        }};
+    }
+    // SAFETY: as promised by the caller.
+    unsafe {
+        while r < a.len() {
+            let mut i = 0;
+            if a.len() - r >= 4 {
+                // Eight sums fill sixteen registers; with twice as many registers, sixteen.
+                while S::LANES == WIDEST && i + 2 <= width {
+                    block!(4, 2, i);
+                }
+                while i < width {
+                    block!(4, 1, i);
+                }
+                r += 4;
+            } else if a.len() - r >= 2 {
+                while i + 2 <= width {
+                    block!(2, 2, i);
+                }
+                while i < width {
+                    block!(2, 1, i);
+                }
+                r += 2;
+            } else {
+                while i + 4 <= width {
+                    block!(1, 4, i);
+                }
+                while i < width {
+                    block!(1, 1, i);
+                }
+                r += 1;
+            }
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn moments_block<S: Simd, const R: usize, const C: usize>(
+    a: &[*const f64],
+    b: &[*const f64],
+    fixed: &[f64],
+    to: [*mut f64; 2],
+    width: usize,
+    run: Run,
+) {
+    // SAFETY: as in moments.
+    unsafe {
+        let a: [*const f64; R] = std::array::from_fn(|r| *a.get_unchecked(r));
+        let b: [*const f64; C] = std::array::from_fn(|c| *b.get_unchecked(c));
+        let mut at = [S::splat(0.0); C];
+        for (c, at) in at.iter_mut().enumerate() {
+            *at = S::splat(*fixed.get_unchecked(c));
+        }
+        let mut sum = [[[S::splat(0.0); 2]; C]; R];
+        for k in (run.from..run.to).step_by(S::LANES) {
+            let mut apart = [[S::splat(0.0); 2]; C];
+            for (c, apart) in apart.iter_mut().enumerate() {
+                let t = S::sub(S::load(b[c].wrapping_add(k)), at[c]);
+                *apart = [t, S::mul(t, t)];
+            }
+            for (r, sum) in sum.iter_mut().enumerate() {
+                let x = S::load(a[r].add(k));
+                for (sum, apart) in sum.iter_mut().zip(&apart) {
+                    *sum = [S::fma(x, apart[0], sum[0]), S::fma(x, apart[1], sum[1])];
+                }
+            }
+        }
+        for (r, sum) in sum.iter().enumerate() {
+            for (c, sum) in sum.iter().enumerate() {
+                for (to, &sum) in to.iter().zip(sum) {
+                    let p = to.add((r * width + c) * WIDEST);
+                    S::store(p, S::add(S::load(p), sum));
+                }
             }
         }
     }
