@@ -6,7 +6,7 @@ use super::inducing::check_number;
 use super::rows::Rows;
 use crate::data::Points;
 use crate::error::{Error, ErrorKind, Result};
-use crate::linalg::{Matrix, sum_scaled};
+use crate::linalg::{Matrix, prefetch, sum_scaled};
 use crate::program::{Inputs, Program, Scratch};
 use crate::threads::Threads;
 use std::time::Instant;
@@ -187,7 +187,11 @@ impl<'a> Sparse<'a> {
             clock.lap(&mut timings.products);
             let (at, weights) = (&*at, &adjoints.weights);
             let adjoint = |j: usize, i: usize, out: &mut [f64]| {
-                sum_scaled(out, &at.column(j)[i..], weights[j], &y[i..]);
+                // What is below comes next, and then the top of the next column.
+                let (column, end) = (at.column(j), i + out.len());
+                let soon = if end < column.len() { &column[end..] } else { at.column((j + 1).min(basis.m() - 1)) };
+                prefetch(&soon[..soon.len().min(out.len())]);
+                sum_scaled(out, &column[i..], weights[j], &y[i..]);
             };
             let to = (None, dz.as_deref_mut());
             program.pullback_cross(theta, (&x, &basis.z), adjoint, gradient, to, scratch, threads)?;

@@ -41,7 +41,7 @@ pub use kron::{KronScratch, Side, kron_apply, unfold};
 pub use many::{SolvedMany, conjugate_gradients_many};
 pub use matrix::{Matrix, sum_of_logs};
 pub use times::leave_wide_registers;
-pub use wide::{add_scaled, dot, sum_scaled};
+pub use wide::{add_scaled, dot, prefetch, sum_scaled};
 
 use crate::threads::Threads;
 use faer::Par;

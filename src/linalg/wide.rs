@@ -44,6 +44,19 @@ wide!(
     sum_scaled => sum_scaled_body(out: &mut [f64], x: &[f64], a: f64, y: &[f64]), out.len() >= LEAST
 );
 
+/// Asks for what will be read soon and lies in an outer cache.
+#[inline]
+pub fn prefetch(soon: &[f64]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in soon.chunks(8) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint; the address is that of a number.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = soon;
+}
+
 /// a b + c, in one instruction where there is one; without, it would be a call.
 #[inline(always)]
 fn fused<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {

@@ -1,6 +1,7 @@
 //! Features of points: what depends on one point only is done here once a point, not once a pair; and the way back,
 //! from adjoints of features to parameters and inputs.
 
+use super::planes::Aligned;
 use super::step::{MapKind, PointMap, Value};
 use crate::data::Points;
 use crate::kernel::Side;
@@ -13,8 +14,9 @@ pub(super) const PADDING: usize = 8;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Features {
     pub n: usize,
+    /// From one feature to the next: whole cache lines.
     pub stride: usize,
-    pub values: Vec<f64>,
+    pub values: Aligned,
 }
 
 impl Features {
@@ -26,8 +28,8 @@ impl Features {
     pub fn compute(&mut self, maps: &[PointMap], count: usize, x: &Points, theta: &[f64]) {
         let n = x.n();
         self.n = n;
-        self.stride = n + PADDING;
-        self.values.resize(count * self.stride, 0.0);
+        self.stride = (n + PADDING).next_multiple_of(PADDING);
+        self.values.clear_to(count * self.stride);
         let stride = self.stride;
         for map in maps {
             let width = map.kind.width();

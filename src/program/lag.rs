@@ -64,8 +64,7 @@ pub(super) fn values(parts: &Parts, how: How, theta: &[f64], (program, lags): (u
     let mut tables = std::mem::take(&mut scratch.tables);
     tables.n = n;
     tables.stride = stride;
-    tables.values.clear();
-    tables.values.resize(code.outputs.len() * stride, 0.0);
+    tables.values.clear_to(code.outputs.len() * stride);
     std::mem::swap(&mut scratch.rows, &mut scratch.lags);
     scratch.rows.compute(&code.maps, code.features, lags, theta);
     let output = Output::tables(&mut tables.values, stride);

@@ -14,7 +14,7 @@ const PLANE: usize = TILE + 8;
 struct Line([f64; 8]);
 
 /// Numbers on cache lines of their own: what is added to by whole vectors should not lie across two of them.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Aligned {
     lines: Vec<Line>,
     len: usize,
