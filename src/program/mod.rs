@@ -138,7 +138,7 @@ impl Program {
         if pairs == 0 || pairs > planes::TILE || !pairs.is_multiple_of(lanes::WIDEST) {
             return Err(Error::option("pairs", format!("no tile of {pairs}: 8, 16, … {}", planes::TILE)));
         }
-        (self.how.tile, self.id) = (pairs, next_id());
+        (self.how.values, self.how.pullback, self.id) = (pairs, pairs, next_id());
         Ok(self)
     }
 

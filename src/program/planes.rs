@@ -1,12 +1,14 @@
 //! Planes of a tile: where the values and adjoints of every unit lie while a tile is computed. Planes that are never
 //! needed at the same time share a slot, so that a tile stays in the innermost cache.
 
+use super::lanes::WIDEST;
+use super::profile::TOGETHER;
 use super::step::Step;
 
-/// The longest tile, in pairs. Short enough that its planes stay in the innermost caches.
-pub(super) const TILE: usize = 192;
-/// From one plane to the next: a cache line more, so that planes do not fight for the same cache sets.
-const PLANE: usize = TILE + 8;
+/// The longest tile, in pairs.
+pub(super) const TILE: usize = 384;
+/// Planes are whole blocks of this many pairs: the vectors that profiles take together, however wide.
+const BLOCK: usize = TOGETHER * WIDEST;
 
 /// Eight numbers on a cache line of their own.
 #[derive(Debug, Clone, Copy)]
@@ -51,20 +53,23 @@ pub(super) struct Planes {
 }
 
 impl Planes {
-    /// The planes of a program: for values alone, or for a reverse pass too.
-    pub fn layout<'a>(&mut self, slots: &'a Slots, reverse: bool) -> Layout<'a> {
+    /// The planes of a program for tiles of at most so many pairs: for values alone, or for a reverse pass too.
+    pub fn layout<'a>(&mut self, slots: &'a Slots, reverse: bool, tile: usize) -> Layout<'a> {
         let (values, count) =
             if reverse { (&slots.kept, slots.kept_count) } else { (&slots.passing, slots.passing_count) };
         // Slopes, the silent plane, and two more: a profile without slopes still points at where they would be.
         let total = count + slots.adjoint_count + slots.slopes + 3;
         // For both at once: a second, larger piece of fresh memory would cost more than the first evaluation's values.
         let most = total - count + slots.kept_count.max(slots.passing_count);
-        if self.lines.len() < most * PLANE / 8 {
-            self.lines = vec![Line([0.0; 8]); most * PLANE / 8];
+        // A cache line more, so that planes do not fight for the same cache sets.
+        let plane = tile.next_multiple_of(BLOCK) + 8;
+        if self.lines.len() < most * plane / 8 {
+            self.lines = vec![Line([0.0; 8]); most * plane / 8];
         }
         let at = self.lines.as_mut_ptr().cast::<f64>();
         Layout {
             at,
+            plane,
             values,
             adjoints: &slots.adjoints,
             first_adjoint: count,
@@ -78,6 +83,8 @@ impl Planes {
 #[derive(Clone, Copy)]
 pub(super) struct Layout<'a> {
     at: *mut f64,
+    /// Entries from one plane to the next.
+    plane: usize,
     values: &'a [usize],
     adjoints: &'a [usize],
     first_adjoint: usize,
@@ -90,7 +97,7 @@ impl Layout<'_> {
     fn slot(&self, slot: usize) -> *mut f64 {
         debug_assert!(slot <= self.last, "a plane beyond the last");
         // SAFETY: within the allocation: slots are counted when they are given out.
-        unsafe { self.at.add(slot * PLANE) }
+        unsafe { self.at.add(slot * self.plane) }
     }
 
     #[inline(always)]
@@ -115,20 +122,20 @@ impl Layout<'_> {
 
     /// Adjoints that nobody writes are nought.
     pub fn silence(&mut self) {
-        // SAFETY: a plane has TILE entries.
-        unsafe { std::slice::from_raw_parts_mut(self.slot(self.first_adjoint + SILENT), TILE) }.fill(0.0);
+        // SAFETY: a plane has so many entries.
+        unsafe { std::slice::from_raw_parts_mut(self.slot(self.first_adjoint + SILENT), self.plane) }.fill(0.0);
     }
 
     /// The values of a plane.
     pub fn values(&mut self, plane: usize, len: usize) -> &mut [f64] {
-        // SAFETY: a plane has TILE entries.
-        unsafe { std::slice::from_raw_parts_mut(self.value(plane), len.min(TILE)) }
+        // SAFETY: a plane has so many entries.
+        unsafe { std::slice::from_raw_parts_mut(self.value(plane), len.min(self.plane)) }
     }
 
     /// The adjoint of a plane.
     pub fn adjoints(&mut self, plane: usize, len: usize) -> &mut [f64] {
-        // SAFETY: a plane has TILE entries.
-        unsafe { std::slice::from_raw_parts_mut(self.adjoint(plane), len.min(TILE)) }
+        // SAFETY: a plane has so many entries.
+        unsafe { std::slice::from_raw_parts_mut(self.adjoint(plane), len.min(self.plane)) }
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Planes {
 }
 
 /// Vectors handled together, so that one's chain of operations fills the other's waiting.
-const TOGETHER: usize = 4;
+pub(super) const TOGETHER: usize = 4;
 
 /// Values, and slopes where `SLOPES`.
 ///

@@ -17,15 +17,17 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, Copy)]
 pub(super) struct How {
     pub level: Level,
-    /// Pairs of a tile, at most [`TILE`].
-    pub tile: usize,
+    /// Pairs of a tile, at most [`TILE`], of values alone and of a pullback, which has several times as many planes.
+    pub values: usize,
+    pub pullback: usize,
 }
 
 impl How {
     pub fn best() -> Self {
         let level = Level::best();
         // Vectors of eight pairs want longer loops; with four, 128 to 512 pairs run alike.
-        Self { level, tile: if level == Level::Avx512 { TILE } else { 128 } }
+        let (values, pullback) = if level == Level::Avx512 { (TILE, 192) } else { (128, 128) };
+        Self { level, values, pullback }
     }
 }
 
@@ -155,7 +157,7 @@ impl Work for GroupWork<'_> {
         let sides = self.both.sides(self.rows, self.columns);
         let Room { planes, places, lists, segments } = self.room;
         let Sums { gradient, row_adjoint, column_adjoint, table_adjoint } = self.sums;
-        let mut planes = planes.layout(&self.code.slots, matches!(self.job, Job::Pullback { .. }));
+        let mut planes = planes.layout(&self.code.slots, matches!(self.job, Job::Pullback { .. }), self.tile);
         places.find(&self.code.steps, &planes);
         if let Job::Pullback { points, .. } = self.job {
             planes.silence();
@@ -240,11 +242,14 @@ fn run(code: &Code, how: How, area: Area, both: Both, job: &Job, scratch: &mut S
     // Whoever is free takes the next group: a thread that comes late, as it does where it has to be woken, does less.
     let left = Mutex::new(sums.iter_mut().zip(&groups));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let tile = match job {
+        Job::Values(_) => how.values,
+        Job::Pullback { .. } => how.pullback,
+    };
     let work = |room: &mut Room| {
         while let Some((sums, group)) = next() {
             let room = &mut *room;
-            let work =
-                GroupWork { code, tile: how.tile, coefficients, rows, columns, tables, both, group, room, sums, job };
+            let work = GroupWork { code, tile, coefficients, rows, columns, tables, both, group, room, sums, job };
             simd::dispatch(how.level, work);
         }
     };
