@@ -55,12 +55,9 @@ pub(super) struct Planes {
 impl Planes {
     /// The planes of a program for tiles of at most so many pairs: for values alone, or for a reverse pass too.
     pub fn layout<'a>(&mut self, slots: &'a Slots, reverse: bool, tile: usize) -> Layout<'a> {
-        let (values, count) =
-            if reverse { (&slots.kept, slots.kept_count) } else { (&slots.passing, slots.passing_count) };
-        // Slopes, the silent plane, and two more: a profile without slopes still points at where they would be.
-        let total = count + slots.adjoint_count + slots.slopes + 3;
-        // For both at once: a second, larger piece of fresh memory would cost more than the first evaluation's values.
-        let most = total - count + slots.kept_count.max(slots.passing_count);
+        let values = if reverse { &slots.kept } else { &slots.passing };
+        // Slopes, and two more: a profile without slopes still points at where they would be.
+        let most = slots.first_slope + slots.slopes + 3;
         // A cache line more, so that planes do not fight for the same cache sets.
         let plane = tile.next_multiple_of(BLOCK) + 8;
         if self.lines.len() < most * plane / 8 {
@@ -72,9 +69,9 @@ impl Planes {
             plane,
             values,
             adjoints: &slots.adjoints,
-            first_adjoint: count,
-            first_slope: count + slots.adjoint_count,
-            last: total - 1,
+            silent: slots.silent,
+            first_slope: slots.first_slope,
+            last: most - 1,
         }
     }
 }
@@ -87,7 +84,7 @@ pub(super) struct Layout<'a> {
     plane: usize,
     values: &'a [usize],
     adjoints: &'a [usize],
-    first_adjoint: usize,
+    silent: usize,
     first_slope: usize,
     last: usize,
 }
@@ -107,7 +104,7 @@ impl Layout<'_> {
 
     #[inline(always)]
     pub fn adjoint(&self, plane: usize) -> *mut f64 {
-        self.slot(self.first_adjoint + self.adjoints[plane])
+        self.slot(self.adjoints[plane])
     }
 
     #[inline(always)]
@@ -123,7 +120,7 @@ impl Layout<'_> {
     /// Adjoints that nobody writes are nought.
     pub fn silence(&mut self) {
         // SAFETY: a plane has so many entries.
-        unsafe { std::slice::from_raw_parts_mut(self.slot(self.first_adjoint + SILENT), self.plane) }.fill(0.0);
+        unsafe { std::slice::from_raw_parts_mut(self.slot(self.silent), self.plane) }.fill(0.0);
     }
 
     /// The values of a plane.
@@ -139,20 +136,17 @@ impl Layout<'_> {
     }
 }
 
-/// The slot of adjoints that are nought.
-const SILENT: usize = 0;
-
 /// The slot of every plane.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Slots {
     /// Values, where nothing but the outputs is wanted afterwards.
     passing: Vec<usize>,
-    passing_count: usize,
     /// Values, where a reverse pass follows.
     kept: Vec<usize>,
-    kept_count: usize,
     adjoints: Vec<usize>,
-    adjoint_count: usize,
+    /// The slot of adjoints that are nought.
+    silent: usize,
+    first_slope: usize,
     slopes: usize,
 }
 
@@ -195,8 +189,9 @@ impl Slots {
         }
         let (passing, passing_count) = Self::passing(steps, &maker, &last);
         let (kept, kept_count) = Self::kept(steps, &maker, &readers);
-        let (adjoints, adjoint_count) = Self::adjoints(steps, &maker, outputs);
-        Self { passing, passing_count, kept, kept_count, adjoints, adjoint_count, slopes }
+        let silent = passing_count.max(kept_count);
+        let (adjoints, first_slope) = Self::adjoints(steps, (&maker, &readers), outputs, &kept, silent);
+        Self { passing, kept, adjoints, silent, first_slope, slopes }
     }
 
     /// A plane's slot is free again after its last reader.
@@ -233,22 +228,45 @@ impl Slots {
         (slots, pool.count)
     }
 
-    /// Backwards: an adjoint's slot is taken by who writes it first, and free again after the step that made the plane.
-    fn adjoints(steps: &mut [Step], maker: &[usize], outputs: &[usize]) -> (Vec<usize>, usize) {
-        let mut pool = Pool { free: vec![], count: SILENT + 1 };
-        let mut slots = vec![SILENT; maker.len()];
+    /// Backwards: an adjoint's slot is taken by who writes it first, and free again after the step that made the plane. Where
+    /// the value is not read any more, or the adjoint it is made from, it takes their place, which is in the innermost cache.
+    fn adjoints(
+        steps: &mut [Step],
+        (maker, readers): (&[usize], &[usize]),
+        outputs: &[usize],
+        values: &[usize],
+        silent: usize,
+    ) -> (Vec<usize>, usize) {
+        let mut pool = Pool { free: vec![], count: silent + 1 };
+        let mut slots = vec![silent; maker.len()];
         outputs.iter().for_each(|&p| slots[p] = pool.take());
+        let reads_own_value: Vec<bool> = steps.iter().map(Step::reads_own_value).collect();
         for (i, step) in steps.iter_mut().enumerate().rev() {
+            // What products are made of is read by nobody else: ∂a = b ∂(ab) and ∂b = a ∂(ab) change places with a and b.
             if !step.products().is_empty() {
-                step.outputs().for_each(|p| slots[p] = pool.take());
+                step.outputs().for_each(|p| slots[p] = values[p]);
             }
             let made: Vec<usize> = step.outputs().chain(step.products().iter().copied()).collect();
+            let own = match step {
+                Step::Profile { out, .. } | Step::Exp { out, .. } => Some(slots[*out]),
+                _ => None,
+            };
+            let weighs = matches!(step, Step::Affine { .. });
+            let mut handed_on = false;
             for (p, fresh) in step.inputs_mut() {
-                if *fresh {
-                    slots[p] = pool.take();
+                if !*fresh {
+                    continue;
                 }
+                slots[p] = match own {
+                    Some(own) if own != silent => {
+                        handed_on = true;
+                        own
+                    }
+                    _ if weighs && readers[p] == 1 && !reads_own_value[maker[p]] => values[p],
+                    _ => pool.take(),
+                };
             }
-            let over = made.iter().filter(|&&p| maker[p] == i && slots[p] != SILENT);
+            let over = made.iter().filter(|&&p| maker[p] == i && slots[p] > silent && !handed_on);
             pool.free.extend(over.map(|&p| slots[p]));
         }
         (slots, pool.count)

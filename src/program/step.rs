@@ -1,5 +1,6 @@
 //! The vocabulary of a compiled program: coefficients, features of points, atoms of pairs, steps over planes.
 
+use super::profile::keeps_slope;
 use crate::kernel::{Profile, Side};
 
 /// A parameter's place in the flat vector, or a number that is held.
@@ -295,6 +296,15 @@ impl Step {
                 Some((*out..*out + *rows, products))
             }
             _ => None,
+        }
+    }
+
+    /// Does the way back through it read what it made?
+    pub fn reads_own_value(&self) -> bool {
+        match self {
+            Step::Profile { profile, .. } => !keeps_slope(*profile),
+            Step::Exp { .. } | Step::ComplexExp { .. } => true,
+            _ => false,
         }
     }
 
