@@ -26,7 +26,7 @@ impl How {
     pub fn best() -> Self {
         let level = Level::best();
         // Vectors of eight pairs want longer loops; with four, 128 to 512 pairs run alike.
-        let (values, pullback) = if level == Level::Avx512 { (TILE, 192) } else { (128, 128) };
+        let (values, pullback) = if level == Level::Avx512 { (TILE, 256) } else { (128, 128) };
         Self { level, values, pullback }
     }
 }
