@@ -192,6 +192,11 @@ unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[
     }
     // SAFETY: as in products.
     unsafe {
+        if S::LANES == WIDEST {
+            while r + 4 <= outputs.len() {
+                rows!(4, 4);
+            }
+        }
         while r + 4 <= outputs.len() {
             rows!(4, 2);
         }
