@@ -174,7 +174,7 @@ unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[
     let Layer { inputs, outputs, run, .. } = layer;
     assert!(!SQUARE || fixed.len() >= inputs.len(), "a number for each feature");
     let mut r = 0;
-    // Eight sums at a time: fewer would wait for themselves, twelve would not leave the registers enough room.
+    // Eight sums at a time: fewer would wait for themselves, twelve would not leave sixteen registers enough room.
     macro_rules! rows {
         ($r:literal, $v:literal) => {{
             let (rows, step) = (Rows::<$r>::of(&layer, to, r), $v * S::LANES);
@@ -192,6 +192,7 @@ unsafe fn rows<S: Simd, const SQUARE: bool, const THEN: u8>(layer: Layer, to: &[
     }
     // SAFETY: as in products.
     unsafe {
+        // The widest vectors come with 32 registers: what is made of an input serves twice as many.
         if S::LANES == WIDEST {
             while r + 4 <= outputs.len() {
                 rows!(4, 4);
