@@ -3,10 +3,10 @@
 
 use super::Effort;
 use super::past::Past;
-use super::rivals::{FADED, HANDICAP, SCOUTS, plain, with_seasons};
+use super::rivals::{FADED, HANDICAP, LEAST_STRAIGHT, SCOUTS, STRAIGHT, plain, with_seasons};
 use super::rolling::Rolling;
 use super::rows::{Origin, kept, most_learned, origins};
-use super::shares::{OUT, balanced, charge};
+use super::shares::{OUT, at_least, balanced, charge};
 use crate::data::{Dataset, Points};
 use crate::error::Result;
 use crate::fit::{CandidateAccount, Fit, Levels, Link, Mixture, Model, Part, Step};
@@ -55,6 +55,8 @@ struct Runner {
     away: bool,
     /// What it has less than others from the outset, as a logarithm.
     handicap: f64,
+    /// The least share it has while the evidence does not speak against it.
+    least: f64,
     /// What it said of the values after each origin; none where that fit failed.
     told: Vec<Option<Vec<Mixture>>>,
 }
@@ -138,6 +140,9 @@ impl Question<'_> {
         }
         if !favoured.is_empty() {
             runners.iter_mut().filter(|r| !favoured.contains(&r.name)).for_each(|r| r.handicap = HANDICAP);
+            let straight = printed(STRAIGHT);
+            let goes_on = |r: &&mut Runner| Some(&r.name) == straight.as_ref() && r.model.link() == Link::Identity;
+            runners.iter_mut().filter(goes_on).for_each(|r| r.least = LEAST_STRAIGHT);
         }
         if runners.is_empty() {
             // Better than nothing: what the short look found.
@@ -240,7 +245,7 @@ impl Question<'_> {
             let evidence = model.evidence_under(*link, &self.learned_values()) - cost;
             let model = model.with_link(*link).with_levels(levels);
             let away = self.runs_away(&model);
-            Runner { model, name: kernel.to_string(), evidence, away, handicap: 0.0, told: told.clone() }
+            Runner { model, name: kernel.to_string(), evidence, away, handicap: 0.0, least: 0.0, told: told.clone() }
         };
         Ok(models.into_iter().map(runner).collect())
     }
@@ -283,7 +288,7 @@ impl Question<'_> {
     }
 
     /// exp(c · penalised evidence · min(1, 100/n)) · error⁻ᵖ, the error relative to the others' at each origin, less what
-    /// is left of a handicap. One origin may be left out.
+    /// is left of a handicap, and at least what is left of a share. One origin may be left out.
     fn weights(&self, runners: &[Runner], origins: &[Origin], without: Option<usize>) -> Vec<f64> {
         let n = self.learned_values().len() as f64;
         let penalised = |r: &Runner| {
@@ -311,7 +316,13 @@ impl Question<'_> {
         }
         let asked: Vec<bool> = runners.iter().map(|r| r.name == self.fit.kernel().to_string()).collect();
         let transformed: Vec<bool> = runners.iter().map(|r| r.model.link() != Link::Identity).collect();
-        balanced(&logs, &asked, &transformed)
+        let mut weights = balanced(&logs, &asked, &transformed);
+        let highest = runners.iter().filter(|r| !r.away).map(penalised).fold(f64::NEG_INFINITY, f64::max);
+        for (i, runner) in runners.iter().enumerate().filter(|(_, r)| r.least > 0.0 && !r.away) {
+            let left = (1.0 - (highest - penalised(runner)) / FADED).clamp(0.0, 1.0);
+            at_least(&mut weights, i, runner.least * left);
+        }
+        weights
     }
 
     /// Does its forecast leave the range of the data by several times that range?

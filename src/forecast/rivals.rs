@@ -17,7 +17,7 @@ const RIVALS: [&str; 19] = [
     "RBF(l=3, v=8) + PER * RBF(l=4) + MAT12(l=0.3)",
     "LIN + MAT12 + PER + PER",
     "MAT12(l=100!, v=50)",
-    "LIN + MAT12(l=100!, v=50)",
+    STRAIGHT,
     "MAT12(l=100!, v=50) + PER",
     "LIN + MAT12(l=100!, v=50) + PER",
     "LIN + MAT12(l=100!, v=50) + PER * MAT12(l=30!)",
@@ -36,7 +36,12 @@ const BENDING: [&str; 5] = [
 ];
 /// What all others have less there, as a logarithm: they often say more of the past than of the future.
 pub(super) const HANDICAP: f64 = 1.0;
-/// The handicap fades as the evidence for another exceeds that for these, and is gone by so much.
+/// A level that walks and drifts: of the target as it is, the one kernel that goes straight on. It has at least this share there,
+/// for fits of the past agree on bends that the future does not have.
+pub(super) const STRAIGHT: &str = "LIN + MAT12(l=100!, v=50)";
+pub(super) const LEAST_STRAIGHT: f64 = 0.35;
+/// Handicap and share fade as the evidence speaks against them, for a kernel that has a handicap and against the one that has
+/// the share, and are gone by so much.
 pub(super) const FADED: f64 = 20.0;
 /// Those that tell, after a few iterations, whether the logarithm is worth a try.
 pub(super) const SCOUTS: [&str; 2] = ["LIN + MAT12 + PER", "LIN + MAT32 + PER * RBF(l=4)"];

@@ -12,8 +12,9 @@ const MOST_OF_ONE: f64 = 2.0 / 3.0;
 /// The least that the target as it is and its transform have, each, and the most members of a side that had less.
 const LEAST_OF_A_SIDE: f64 = 0.25;
 const MOST_OF_A_SIDE: usize = 6;
-/// The most members in all: those of two sides, each with half as many beside the asked kernel's.
-pub(super) const MOST_IN_ALL: usize = 3 * MOST_OF_A_SIDE;
+/// The most members in all: those of two sides, each with half as many beside the asked kernel's, and one that has its share
+/// whatever the others have.
+pub(super) const MOST_IN_ALL: usize = 3 * MOST_OF_A_SIDE + 1;
 
 /// Takes from each runner's logarithm what its errors at the origins cost, relative to the middle one of all.
 pub(super) fn charge(logs: &mut [f64], errors: &[Vec<Option<f64>>]) {
@@ -62,6 +63,15 @@ pub(super) fn balanced(logs: &[f64], asked: &[bool], transformed: &[bool]) -> Ve
     };
     let (with, without) = (side(true), side(false));
     (0..logs.len()).map(|i| part * with[i] + (1.0 - part) * without[i]).collect()
+}
+
+/// Gives one runner at least some share, of which the others leave it equal parts of theirs.
+pub(super) fn at_least(weights: &mut [f64], one: usize, least: f64) {
+    let has = weights[one];
+    if has < least {
+        weights.iter_mut().for_each(|w| *w *= (1.0 - least) / (1.0 - has));
+        weights[one] = least;
+    }
 }
 
 /// Weights of the best of some runners; they add up to one.
@@ -114,6 +124,19 @@ mod tests {
         assert!((weights[2] - 1.0 / (1.0 + 2.0 * (-3f64).exp() + 2.0 * (-1f64).exp())).abs() < 1e-12, "{weights:?}");
         assert_eq!(shares(&[0.0, 0.0], &[true, true]), [0.5, 0.5]);
         assert_eq!(shares(&[0.0, -OUT], &[true, false]), [1.0, 0.0]);
+    }
+
+    #[test]
+    fn one_has_at_least_its_share() {
+        let mut weights = [0.5, 0.4, 0.1, 0.0];
+        at_least(&mut weights, 2, 0.28);
+        let expected = [0.4, 0.32, 0.28, 0.0];
+        assert!(weights.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{weights:?}");
+        at_least(&mut weights, 0, 0.3);
+        assert!((weights[0] - 0.4).abs() < 1e-12, "it had more");
+        let mut alone = [1.0];
+        at_least(&mut alone, 0, 0.3);
+        assert_eq!(alone, [1.0]);
     }
 
     #[test]
